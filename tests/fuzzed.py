@@ -31,6 +31,7 @@ from hypothesis import strategies as st
 import spaql
 from gym_envs import Line
 from spaql.ground.errors import LONGEST
+from spaql.rig.description import EXAMPLE
 
 SECONDS = 60  # a call that takes longer hangs
 
@@ -184,6 +185,9 @@ def targets():
         "differences": Target(spaql.differences, dict(a=table.rules, b=tree.rules, most=2, tolerance=0.0, low=None, high=None), ("most",)),
         "evaluate_vector": Target(spaql.evaluate_vector, dict(agent=spaql.Random(env), make_env=Line, episodes=1, n_envs=1, seed=0, deterministic=True, asynchronous=False, horizon=2), ("episodes", "n_envs", "horizon", "asynchronous")),
         "sweep": Target(lambda **given: spaql.sweep(**given, trials=0), dict(problem="cartpole", algorithm="spaql", options=["xi=0.1..10"], store="store", seeds=1, best=1, final_seeds=1)),
+        "Rig": Target(lambda folder, seed: rig_of(folder).next(seed), dict(folder="rig", seed=0)),
+        "Rig.new": Target(lambda description: spaql.Rig.new(Path(tempfile.mkdtemp(dir=".")) / "rig", description), dict(description=EXAMPLE)),
+        "Rig.add": Target(lambda log, trial: rig_of(Path(tempfile.mkdtemp(dir="."))).add(log, trial), dict(log={"time": [0.02 * n for n in range(30)], "position": [0.001 * n for n in range(30)], "target": [0.1] * 30, "voltage": [0.1] * 30}, trial=0)),
         "law": Target(spaql.law, dict(problem=pendulum, gains={"velocity": -1.0}, offset=0.0, name="law")),
         "lqr": Target(spaql.lqr, dict(problem=pendulum, Q={"velocity": 1.0}, R=1.0, at=None, action=None, discount=1.0, model=None)),
         "pid": Target(spaql.pid, dict(problem=looped, kp=1.0, ki=0.1, kd=0.0, of=None, set_point=None, action=None, bias=0.0, limit=None, dt=None)),
@@ -272,6 +276,12 @@ class Answers(Line):
         if self.answers["step"] is not None:
             return self.answers["step"]
         return (*(self.answers[name] for name in ("seen", "reward", "terminated", "truncated")), {})
+
+
+def rig_of(folder):
+    """That of the folder, or a new one."""
+    made = isinstance(folder, str | Path) and "\0" not in str(folder) and len(str(folder)) < 200 and not (Path(folder) / "rig.toml").exists()
+    return spaql.Rig.new(folder) if made and not os.path.isabs(folder) and ".." not in str(folder) else spaql.Rig(folder)
 
 
 def law_of(problem):

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from spaql.policy.worst import Worst
     from spaql.proofs.check_proof import check_proof
     from spaql.proofs.proof import Proof
+    from spaql.rig.rig import Rig
     from spaql.training.episode import Episode
     from spaql.training.trainer import learn_all
     from spaql.training.vectors import evaluate_vector
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Axis", "Between", "Continuous", "Controller", "Episode", "Evaluation", "Feature", "Finite", "History", "Interlock",
-    "Limit", "Monitor", "Policy", "Problem", "Proof", "Reference", "SpaqlError", "SpaqlWarning", "StepResponse",
+    "Limit", "Monitor", "Policy", "Problem", "Proof", "Reference", "Rig", "SpaqlError", "SpaqlWarning", "StepResponse",
     "Worst", "analysis", "callbacks", "check", "check_known", "check_proof", "compare", "coverage", "cube",
     "differences", "evaluate_vector", "from_data", "from_fmu", "from_gym", "from_ode", "from_plant", "law",
     "learn_all", "load", "loop", "lqr", "make", "observe", "pid", "problems", "record", "reset", "step", "sweep",
@@ -107,6 +108,7 @@ _HOMES = {
     **dict.fromkeys(("from_plant", "make"), "spaql.plants.make"),
     "from_ode": "spaql.plants.ode",
     "problems": "spaql.plants.catalog",
+    "Rig": "spaql.rig.rig",
 }
 
 

@@ -150,7 +150,8 @@ def test_a_variable_must_not_have_the_name_of_a_column():
     ("name", "text", "words"),
     [
         ("log.csv", "", "log.csv is empty"),
-        ("log.csv", "cos;sin;velocity;action;reward\n1;0;0;0;0\n", "separate by commas"),
+        ("log.csv", "cos;sin;velocity;action;reward\n1;0;0;0\n", "row 1: it has 4 fields and the header 5 fields: a semicolon too many or too few"),
+        ("log.mf4", "not MDF", "cannot read log.mf4|for which asammdf is needed"),
         ("log.csv", "cos,sin,velocity,action,reward\n", "no rows"),
         ("log.csv", 'cos,sin\n1,2\n"', "cannot read log.csv|no column"),
         ("log.parquet", "not parquet", "cannot read log.parquet"),

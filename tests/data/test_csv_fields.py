@@ -1,9 +1,11 @@
 """The fields of a CSV file stand in the columns that the header names: no row is shifted, cut or filled up in silence."""
 
+import numpy as np
 import pytest
 
 import spaql
 from command_line import refused
+from spaql.data.table import read_table
 
 FIRST_COLUMNS = {
     "counts up": [f"{n}" for n in range(7, 27)],
@@ -64,7 +66,42 @@ def test_short_and_long_rows_are_refused_on_the_command_line(tmp_path):
         assert words in refused("coverage", "pendulum", tmp_path / "log.csv")
 
 
-def test_semicolons_with_decimal_commas_are_named(tmp_path):
-    (tmp_path / "log.csv").write_text("cos;sin;velocity;action;reward\n1,0;0;0,5;0;0\n")
-    with pytest.raises(spaql.SpaqlError, match=r"row 1: it has 3 fields and the header 1 field.*separate by commas"):
+LOG = "cos;sin;velocity;action;reward\n{}1,0;0;0,5;0;0\n1,0;0,0;-0,5;1,25;0\n"
+
+
+@pytest.mark.parametrize("units", ["", "-;-;rad/s;N m;\n", "[-];[-];[rad/s];[N m];\n"])
+def test_semicolons_decimal_commas_and_a_row_of_units_are_read_as_what_they_are(units, tmp_path):
+    (tmp_path / "log.csv").write_text(LOG.format(units))
+    table = read_table(tmp_path / "log.csv")
+    assert table.numbers("velocity").tolist() == [0.5, -0.5]
+    assert table.numbers("action").tolist() == [0.0, 1.25]
+    assert table.units.get("velocity", "") == ("rad/s" if units else "")
+
+
+def test_tabs_separate_fields_too(tmp_path):
+    (tmp_path / "log.csv").write_text("a\tb\n1.5\t2\n3\t4\n")
+    assert read_table(tmp_path / "log.csv").numbers("a").tolist() == [1.5, 3.0]
+
+
+def test_decimal_commas_between_commas_stay_an_error(tmp_path):
+    (tmp_path / "log.csv").write_text('cos,sin,velocity,action,reward\n1,0,"0,5",0,0\n1,0,"0,7",0,0\n')
+    with pytest.raises(spaql.SpaqlError, match="decimal point"):
         spaql.SPAQL(spaql.make("pendulum")).replay(tmp_path / "log.csv")
+
+
+def test_a_log_too_long_to_be_meant_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("spaql.data.table.LARGEST", 10)
+    (tmp_path / "log.csv").write_text("a\n" + "1\n" * 20)
+    with pytest.raises(spaql.SpaqlError, match="21 rows, more than 10: cut it"):
+        read_table(tmp_path / "log.csv")
+
+
+def test_a_measurement_in_mdf_has_its_time_and_its_units(tmp_path):
+    asammdf = pytest.importorskip("asammdf")
+    times, file = np.arange(50) * 0.01, asammdf.MDF(version="4.10")
+    file.append([asammdf.Signal(np.sin(times), times, name="level", unit="m"), asammdf.Signal(times * 0, times, name="inflow", unit="m3/s")])
+    file.save(tmp_path / "log.mf4")
+    table = read_table(tmp_path / "log.mf4")
+    assert np.allclose(table.numbers("time"), times)
+    assert np.allclose(table.numbers("level"), np.sin(times))
+    assert table.units == {"level": "m", "inflow": "m3/s"}

@@ -37,7 +37,7 @@ def test_what_is_no_path_is_refused(path, agent, tree):
         lambda path: spaql.record(agent, path, episodes=1), spaql.callbacks.Checkpoint, spaql.callbacks.CsvLog,
         spaql.callbacks.TensorBoard,
         lambda path: spaql.from_fmu(path, observe=["x"], actions={"u": (0, 1)}, reward=abs, horizon=5),
-        lambda path: spaql.sweep("cartpole", "spaql", ["xi=1:2"], path),
+        lambda path: spaql.sweep("cartpole", "spaql", ["xi=1:2"], path), spaql.Rig, spaql.Rig.new,
     ]  # fmt: skip
     for call in calls:
         with pytest.raises(spaql.SpaqlError, match="path must") as caught:

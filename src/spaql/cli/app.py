@@ -23,6 +23,7 @@ SECTIONS = {
     "Learn a controller": ("problems", "learners", "train", "evaluate"),
     "Inspect and export it": ("explain", "export", "prove"),
     "Learn from logged data": ("record", "coverage", "replay"),
+    "Learn on a real machine": ("rig",),
     "Experiments": ("sweep", "reproduce", "report", "bench"),
 }
 INTRODUCTION = """Learn controllers a person can read.
@@ -91,8 +92,9 @@ app = typer.Typer(
 Command = TypeVar("Command", bound=Callable[..., None])
 
 
-def command(function: Command) -> Command:
-    """A command of the app. Ctrl-C and SIGTERM end a command with one line; typer alone would say nothing."""
+def command(function: Command, group: typer.Typer = app) -> Command:
+    """A command of the app, or of a group of it. Ctrl-C and SIGTERM end a command with one line; typer alone would say
+    nothing."""
 
     @functools.wraps(function)
     def run(*args: Any, **options: Any) -> None:
@@ -107,7 +109,7 @@ def command(function: Command) -> Command:
             print("interrupted", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
 
-    app.command(cls=OneCommand, help=laid_out(inspect.getdoc(function) or ""))(run)
+    group.command(cls=OneCommand, help=laid_out(inspect.getdoc(function) or ""))(run)
     return function
 
 

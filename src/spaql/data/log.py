@@ -212,12 +212,12 @@ def _variables(table: LogTable, problem: Problem, columns: list[str], needed: Ar
         values = _finite(table, column, table.numbers(column), needed)
         if axis.slope is None and not problem.clip:
             bounds, remedy = (axis.low, axis.high), "make the problem with wider bounds"
-            _inside(table, column, values, needed, bounds, axis.unit, remedy)
+            check_inside(table, column, values, needed, bounds, axis.unit, remedy)
         read.append(values)
     return np.ascontiguousarray(np.column_stack(read))
 
 
-def _inside(
+def check_inside(
     table: LogTable, column: str, values: Array, needed: Array, bounds: tuple[float, float], unit: str, remedy: str
 ) -> None:  # fmt: skip
     """Values outside the bounds are most often in other units than declared."""
@@ -250,7 +250,7 @@ def _check_actions(table: LogTable, problem: Problem, columns: list[str], action
     if not isinstance(space, Finite):
         for j, column in enumerate(columns):
             bounds, remedy = (space.low[j], space.high[j]), "allow a wider range of actions"
-            _inside(table, column, actions[:, j], needed, bounds, units[j], remedy)
+            check_inside(table, column, actions[:, j], needed, bounds, units[j], remedy)
         return
     bad = np.flatnonzero(needed & ~np.isin(actions[:, 0], space.values))
     if len(bad):

@@ -18,6 +18,10 @@ from spaql.ground.writing import cell_text
 from spaql.plants.problem import Problem
 
 ENDINGS = (".csv", ".csv.gz", ".parquet")
+MEASURED = (".mf4", ".mdf")  # ASAM MDF 4, with the extra mdf
+LARGEST = 5_000_000  # rows
+SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
+FEW = 200  # rows that tell how numbers are written
 EXACT_PANDAS = (3, 1)  # from this version on numbers are read to the last bit by default
 # what a flag may be in a file
 TRUE = ("true", "1", "1.0", "yes")
@@ -28,7 +32,10 @@ class LogTable:
     """A data frame whose columns are asked for by name and checked; `name` is what messages call it."""
 
     def __init__(self, frame: Any, name: str) -> None:
+        if len(frame) > LARGEST:
+            raise SpaqlError(f"{name} has {len(frame):,} rows, more than {LARGEST:,}: cut it into several logs")
         self.frame, self.name = frame, name
+        self.units: dict[str, str] = dict(frame.attrs.get("units", {}))  # of a row of units behind the header
         self.columns = [str(column).strip() for column in frame.columns]
         if len(frame) == 0:
             raise SpaqlError(f"{name} has no rows: nothing to learn from")
@@ -48,7 +55,7 @@ class LogTable:
             return
         raise SpaqlError(
             f"{self.name} has no column {', '.join(map(repr, missing))} ({why}); "
-            f"it has {', '.join(map(repr, self.columns[:20]))}: rename or add columns{_separator(self.columns)}"
+            f"it has {', '.join(map(repr, self.columns[:20]))}: rename or add columns"
         )
 
     def numbers(self, column: str) -> Array:
@@ -143,11 +150,13 @@ def _version(text: str) -> tuple[int, ...]:
 def _read_file(path: Path) -> Any:
     import pandas
 
-    if not path.name.lower().endswith(ENDINGS):
+    if not path.name.lower().endswith((*ENDINGS, *MEASURED)):
         raise SpaqlError(f"{path.name}: a log is a .csv or .parquet file; convert it, or give a data frame")
     try:
         if path.name.lower().endswith(".parquet"):
             return pandas.read_parquet(path)
+        if path.name.lower().endswith(MEASURED):
+            return _read_mdf(path)
         return _read_csv(path)
     except SpaqlError:
         raise
@@ -163,34 +172,81 @@ def _read_file(path: Path) -> Any:
 
 def _read_csv(path: Path) -> Any:
     """By position, every row as long as the header. Left alone, pandas takes the first column for a name of the rows
-    where these have a field more than the header, so that all others are shifted by one, and fills short rows up."""
+    where these have a field more than the header, so that all others are shifted by one, and fills short rows up.
+
+    Fields may be separated by semicolons or tabs, then also with decimal commas; behind the header may stand units.
+    """
     import pandas
 
     exact = {} if _version(pandas.__version__) >= EXACT_PANDAS else {"float_precision": "round_trip"}
     raw = path.read_bytes()  # once: a pipe gives its bytes only once
     raw = gzip.decompress(raw) if path.name.lower().endswith(".gz") else raw
-    rows = csv.reader(io.TextIOWrapper(io.BytesIO(raw), "utf-8-sig", newline=""), skipinitialspace=True)
+    rows = raw.count(b"\n")
+    if rows > LARGEST + 1:
+        raise SpaqlError(f"{path.name} has {rows:,} rows, more than {LARGEST:,}: cut it into several logs")
+    text = io.TextIOWrapper(io.BytesIO(raw), "utf-8-sig", newline="").read()
+    head = next((line for line in text.splitlines() if line.strip()), "")
+    mark = max(SEPARATORS, key=head.count)  # a comma, if there is none of them
     names: list[str] = []
-    for n, row in enumerate(row for row in rows if len(row) > 1 or any(row)):  # blank lines are no rows
+    first: list[list[str]] = []
+    given = csv.reader(io.StringIO(text, newline=""), delimiter=mark, skipinitialspace=True)
+    for n, row in enumerate(row for row in given if len(row) > 1 or any(row)):  # blank lines are no rows
         names = names or row
+        first += [row] if 0 < n <= FEW else []
         if len(row) != len(names):
             raise SpaqlError(
                 f"{path.name}, row {n}: it has {_fields(len(row))} and the header {_fields(len(names))}: "
-                f"a comma too many or too few? Write as many fields in every row as in the header{_separator(names)}"
+                f"{SEPARATORS[mark]} too many or too few, or a log that was cut? "
+                "Write as many fields in every row as in the header"
             )
-    frame = pandas.read_csv(io.BytesIO(raw), index_col=False, skipinitialspace=True, low_memory=False, **exact)
+    units = _units_in(first)
+    comma = mark != "," and any(_number(field.replace(",", ".")) for row in first for field in row if "," in field)
+    skipped = [_line_of_units(text)] if units else None
+    frame = pandas.read_csv(
+        io.StringIO(text, newline=""), index_col=False, skipinitialspace=True, low_memory=False, sep=mark,
+        decimal="," if comma else ".", skiprows=skipped, **({} if comma else exact),
+    )  # fmt: skip
     frame.columns = [cell_text(name.strip()) for name in names]  # pandas renames a second column of a name
+    if units:
+        frame.attrs["units"] = dict(zip(frame.columns, units, strict=True))
+    return frame
+
+
+def _units_in(rows: list[list[str]]) -> list[str]:
+    """The row behind the header, if it holds no number and the next one does; [] if it is a row of values."""
+    if len(rows) < 2 or not any(field.strip() for field in rows[0]):
+        return []
+    words = [field.strip() for field in rows[0]]
+    numeric = [any(_number(field.replace(",", ".")) for field in row) for row in rows[:2]]
+    return [word.strip("[]() ") for word in words] if numeric == [False, True] else []
+
+
+def _line_of_units(text: str) -> int:
+    """The number of the second line that is not blank."""
+    return [n for n, line in enumerate(text.splitlines()) if line.strip()][1]
+
+
+def _read_mdf(path: Path) -> Any:
+    """A measurement of ASAM MDF: all channels at the times of the one that was sampled most often."""
+    try:
+        from asammdf import MDF
+    except ImportError:
+        remedy = "pip install 'spaql[mdf]', or export the measurement as CSV"
+        raise SpaqlError(f"{path.name} is an MDF file, for which asammdf is needed: {remedy}") from None
+    try:
+        with MDF(path) as measured:
+            frame = measured.to_dataframe(time_from_zero=False)
+            units = {channel: measured.get(channel).unit for channel in frame.columns}
+    except Exception as error:  # asammdf raises what it happens to come across
+        raise SpaqlError(f"cannot read {path.name}: {' '.join(str(error).split())}") from error
+    frame.insert(0, "time", frame.index.to_numpy(float))
+    frame = frame.reset_index(drop=True)
+    frame.attrs["units"] = {name: unit for name, unit in units.items() if unit}
     return frame
 
 
 def _fields(count: int) -> str:
     return "1 field" if count == 1 else f"{count} fields"
-
-
-def _separator(names: Sequence[str]) -> str:
-    """A hint, for a header that is one name."""
-    other = len(names) == 1 and any(mark in names[0] for mark in ";\t")
-    return "; it seems to be separated by semicolons or tabs: separate by commas" if other else ""
 
 
 # -- how a log names things: one row per step, physical units ----------------------------------------------------------

@@ -153,9 +153,12 @@ def problem_of(
     if len(state) != plant.observation_dim:
         raise SpaqlError(f"the plant shows {plant.observation_dim} variables, but `state` describes {len(state)}")
     summary = "a plant of your own" + (f" with {parameter_text(given)}" if given else "")
+    try:
+        held = None if reference is None else tuple(np.atleast_1d(reference).tolist())
+    except ValueError as error:  # ragged
+        raise SpaqlError(f"the reference must be {len(state)} numbers, not {echoed(reference)}") from error
     problem = Problem(
-        name, summary, tuple(state), actions, horizon, plant=plant, rollouts=rollouts,
-        reference=None if reference is None else tuple(np.atleast_1d(reference).tolist()),
+        name, summary, tuple(state), actions, horizon, plant=plant, rollouts=rollouts, reference=held,
         known=known_outcome(reward, terminated, state, actions), ends=ends,
         dt=None if plant.flow is None else plant.flow.dt,
     )  # fmt: skip

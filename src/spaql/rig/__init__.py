@@ -1,0 +1,1 @@
+"""Learning on real machines, trial by trial; see docs/rig.md."""

@@ -1,0 +1,133 @@
+"""The reward of a rig: a formula in a text, of which nothing but arithmetic is taken."""
+
+import ast
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from spaql.ground.arrays import Array
+from spaql.ground.checks import real, text
+from spaql.ground.errors import SpaqlError, echoed
+from spaql.plants.axes import Axis
+from spaql.plants.compile import function_of
+from spaql.plants.loop_plant import Payment, word
+from spaql.plants.references import Reference
+from spaql.plants.signals import Signals
+
+PLAIN = ("abs", "min", "max")
+MATHEMATICAL = ("sin", "cos", "tan", "exp", "log", "sqrt", "tanh")
+ALLOWED = (
+    ast.Expression, ast.BinOp, ast.UnaryOp, ast.Call, ast.Name, ast.Load, ast.Constant, ast.IfExp, ast.Compare,
+    ast.BoolOp, ast.And, ast.Or, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.USub, ast.UAdd, ast.Lt, ast.LtE,
+    ast.Gt, ast.GtE,
+)  # fmt: skip
+
+
+def parsed(written: str) -> ast.Expression:
+    """The formula, if it is one."""
+    try:
+        tree = ast.parse(written.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise SpaqlError(f"[goal] reward is no formula: {echoed(written)}") from error
+    for node in ast.walk(tree):
+        if not isinstance(node, ALLOWED):
+            raise SpaqlError(
+                f"[goal] reward: {type(node).__name__} is no arithmetic; use + - * / **, a if b else c, numbers, names"
+            )
+        if isinstance(node, ast.Call):
+            known = isinstance(node.func, ast.Name) and node.func.id in (*PLAIN, *MATHEMATICAL)
+            if not known or node.keywords:
+                raise SpaqlError(f"[goal] reward: of functions there are {', '.join((*PLAIN, *MATHEMATICAL))}")
+        if isinstance(node, ast.Constant) and type(node.value) not in (int, float):
+            raise SpaqlError(f"[goal] reward: {echoed(node.value)} is no number")
+    return tree
+
+
+def names_in(written: str) -> list[str]:
+    """The variables that a formula names, in their order."""
+    tree = parsed(written)
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called]
+    return list(dict.fromkeys(names))
+
+
+def function_of_text(written: str, names: Sequence[str]) -> Callable[..., float]:
+    """The formula as a function of these names."""
+    tree = parsed(written)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MATHEMATICAL:
+            node.func.id = f"math.{node.func.id}"
+    said: Callable[..., float] = function_of(
+        {"math": math}, f"paid({', '.join(names)})", [f"return {ast.unparse(tree)}"]
+    )
+    return said
+
+
+def target_text(target: Mapping[str, Any], state: Sequence[Axis], acting: Sequence[str], effort: float) -> str:
+    """Minus the squared distances from where variables shall be, in halves of their ranges, and of changes."""
+    axes, terms = {axis.name: axis for axis in state}, []
+    if not isinstance(target, dict):
+        raise SpaqlError(f"[goal] target says where variables shall be, {{ angle = 0.0 }}, not {echoed(target)}")
+    for name, value in target.items():
+        if name not in axes:
+            raise SpaqlError(f"[goal] target: there is no {echoed(name)}: choose {', '.join(axes)}")
+        at = real(f"[goal] target: {name}", value, axes[name].low, axes[name].high)
+        terms.append(f"(({word(name)} - ({at!r})) / {axes[name].width / 2!r}) ** 2")
+    if not terms:
+        raise SpaqlError("[goal] target is empty: give the variables that shall be somewhere, { angle = 0.0 }")
+    terms += [f"{effort!r} * abs({word(name)} - {word(f'previous({name})')})" for name in acting if effort > 0.0]
+    return f"-({' + '.join(terms)})"
+
+
+def goal_of(
+    goal: Mapping[str, Any],
+    state: Sequence[Axis],
+    references: Sequence[Reference],
+    basic: Sequence[str],
+    acting: Sequence[str],
+) -> tuple[Callable[..., float] | None, list[str]]:
+    """The reward as a function, and the memory that it needs."""
+    if "reward" in goal and ("target" in goal or "effort" in goal):
+        raise SpaqlError("[goal] has a reward and a target: give one of them")
+    if "target" in goal:
+        written = target_text(goal["target"], state, acting, real("[goal] effort", goal.get("effort", 0.0), 0.0))
+    elif "reward" in goal:
+        written = text("[goal] reward", goal["reward"])
+    elif references and any(signal.of for signal in references):
+        return None, []
+    else:
+        raise SpaqlError(
+            '[goal] is missing: give reward = "...", target = { angle = 0.0 }, or a reference of a variable'
+        )
+    remembered = [f"previous({name})" for name in acting]
+    remembered += [f"{kind}({name})" for kind in ("integral", "difference", "past") for name in basic]
+    plain = {word(name) for name in [*basic, *acting, *(signal.name for signal in references)]}
+    asked = names_in(written)
+    needed = [name for name in remembered if word(name) in asked and word(name) not in plain]
+    unknown = [name for name in asked if name not in plain and name not in map(word, needed)]
+    if unknown:
+        such = ", ".join([*sorted(plain), f"previous_{word(acting[0])}"])
+        raise SpaqlError(f"[goal] reward: there is no {echoed(unknown[0])}: use {such}, ...")
+    return function_of_text(written, asked), needed
+
+
+def rewards(signals: Signals, payment: Payment, y: Array, r: Array, u: Array) -> list[float]:
+    """What steps are paid by what was measured: y (n + 1, variables), references and actions (n, ...).
+
+    References and memory are those of the decision, measured variables those after the step.
+    """
+    f, paid = signals.functions, []
+    names = list(signals.symbols.values())
+    z = f.first(*y[0], *r[0]) if len(u) else ()
+    for t in range(len(u)):
+        now = [*y[t].tolist(), *r[t].tolist()]
+        place = dict(zip(names, f.seen(*now, *z), strict=True))
+        place |= {f"t{j}": float(value) for j, value in enumerate(y[t + 1])}
+        place |= {f"u{j}": float(value) for j, value in enumerate(u[t])}
+        values = []
+        for symbol in payment.symbols:
+            first, minus, other = symbol.partition(" - ")
+            values.append(place[first] - place[other] if minus else place[first])
+        paid.append(payment.of(*values))
+        z = f.after(*now, *z, *u[t].tolist())
+    return paid

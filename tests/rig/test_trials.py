@@ -1,0 +1,111 @@
+"""Trials: what the next one runs and promises, when there is none, and what came of it."""
+
+import json
+
+import numpy as np
+import pytest
+
+import spaql
+from machines import Cart, run_trial
+from spaql.rig import next_trial, promise
+from spaql.rig.description import EXAMPLE
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory):
+    """A rig with the log of one trial, and the second trial."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(promise, "SAMPLES", 1_000_000)
+        rig = spaql.Rig.new(tmp_path_factory.mktemp("rigs") / "cart")
+        rig.next()
+        rig.add(run_trial(rig, Cart()))
+        rig.said = rig.next(seed=1)
+    return rig
+
+
+def test_five_lines_say_what_a_trial_is_and_promises(learned):
+    head, law, expected, goes, limits, why = learned.said.lines
+    assert head.startswith("trial 2 in ")
+    assert law.startswith("law       voltage = clip(")
+    assert "95 %" in expected
+    assert "position" in goes
+    assert "voltage" in goes
+    assert "|position| ≤ 0.8 m: touched in 0" in limits
+    assert "after 100 steps in 1 log" in why
+
+
+def test_the_controller_of_a_trial_is_the_same_in_all_its_files(learned):
+    policy = learned.controller()
+    assert (learned.said.path / "controller.c").read_text() == policy.to_c()
+    assert policy.problem.can_run is False
+    inputs = [axis.name for axis in policy.problem.signals.inputs]
+    assert inputs == ["position", "target"]
+
+
+def test_what_is_found_does_not_depend_on_who_finds_it(learned, monkeypatch):
+    monkeypatch.setattr(promise, "SAMPLES", 1_000_000)
+    again = learned.next(seed=1)
+    assert again.trial == 3
+    expected = [json.loads((trial.path / "expected.json").read_text()) for trial in learned.trials[1:3]]
+    assert expected[0]["law"] == expected[1]["law"] or "the law of trial 2" in expected[1]["why"]
+
+
+def test_what_happened_is_held_against_the_promise(learned):
+    said = str(learned.add(run_trial(learned, Cart(), 2), trial=2))
+    assert "promised" in said
+    assert learned.trials[1].result["inside"] in (True, False)
+    assert "trial 1" in str(learned.status())
+
+
+def trial_of(tmp_path, mean, low, high, earned):
+    """A trial as its files say it."""
+    folder = tmp_path / "0001"
+    (folder / "measured").mkdir(parents=True)
+    (folder / "expected.json").write_text(json.dumps({"mean": mean, "low": low, "high": high}))
+    (folder / "measured" / "result.json").write_text(json.dumps({"return": earned, "inside": low <= earned <= high}))
+    return next_trial.RigTrial(1, folder)
+
+
+@pytest.mark.parametrize(("earned", "wider"), [(-10.0, 1.0), (-13.0, 1.0), (-16.0, 2.2), (-8.0, 2.2)])
+def test_promises_get_wider_where_outcomes_were_outside(earned, wider, tmp_path):
+    assert next_trial._wider([trial_of(tmp_path, -10.0, -13.0, -9.0, earned)]) == pytest.approx(wider)
+
+
+def test_a_trial_that_may_touch_a_limit_is_refused(tmp_path, monkeypatch):
+    """Where the fallback only pushes, and the search finds nothing else."""
+    monkeypatch.setattr(next_trial, "laws_of", lambda described, model, seed: described.fallback(model.problem))
+    rig = spaql.Rig.new(tmp_path / "cart", EXAMPLE.partition("[fallback")[0] + "[fallback]\nvoltage = 3.0\n")
+    rig.next()
+    assert "LIMIT touched: position" in str(rig.add(run_trial(rig, Cart())))
+    with pytest.raises(spaql.SpaqlError, match=r"no trial: even .* touches a limit in .*, rig.toml allows 1.0 %: use a safer fallback"):
+        rig.next()
+    assert len(rig.trials) == 1
+
+
+@pytest.mark.slow
+def test_six_trials_through_files_make_a_law_better_than_the_fallback(tmp_path):
+    rig = spaql.Rig.new(tmp_path / "cart")
+    earned = []
+    for _ in range(6):
+        said = rig.next()
+        run_trial(rig, Cart(), said.trial).to_csv(tmp_path / "log.csv", index=False)
+        rig.add(tmp_path / "log.csv")
+    for law in (rig.described.fallback(rig.described.stated()), rig.controller()):
+        total = 0.0
+        for seed in range(8):
+            total += drive(rig, law, seed)
+        earned.append(total / 8)
+    assert earned[1] > 0.65 * earned[0]  # costs
+    assert not any(trial.result["touched"] for trial in rig.trials)
+
+
+def drive(rig, law, seed):
+    """The return of a law with other references."""
+    machine, memory, rows, actions = Cart(), law.memory(), [], []
+    r = next_trial.drawn(rig.described.references, 100, np.random.default_rng(seed))
+    for row in r:
+        rows.append(machine.measure())
+        action, memory = law.predict([*rows[-1], *row], state=memory)
+        actions.append(action)
+        machine.apply(action)
+    return rig.described.paid(np.array([*rows, machine.measure()]), r, np.array(actions)).sum()
