@@ -10,10 +10,11 @@ from spaql.ground.arrays import Array
 from spaql.ground.progress import advance
 from spaql.ground.streams import LAWS_CHOSEN, LAWS_REST, SELECT_PLANT
 from spaql.laws.environments import Job
+from spaql.laws.lessons import fitted_laws
 from spaql.laws.provable import prefer_provable, refuse_unprovable
 from spaql.laws.race import Candidate
 from spaql.laws.search import Search
-from spaql.laws.slow import DEFAULT_SAMPLES, JUDGED_EPISODES, First, adopt_dearly, fitted_laws
+from spaql.laws.slow import DEFAULT_SAMPLES, JUDGED_EPISODES, First, adopt_dearly
 from spaql.laws.stages import STAGE_SHARE, Budget, affordable_effort, plan_of, run_stage, state_units
 from spaql.laws.trials import Spent, Trials, affordable, seeds_of
 from spaql.laws.vector import without_dust

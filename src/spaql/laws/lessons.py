@@ -13,7 +13,9 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.laws.search import SCREENING_EPISODES, STATES, Search
-from spaql.laws.vector import Units
+from spaql.laws.trials import Trials
+from spaql.laws.vector import Units, measured_units
+from spaql.learners.laws import Laws
 from spaql.plants.problem import Continuous, Finite, Problem
 from spaql.policy.outputs import kinds_of, leaf
 from spaql.trees.edits import Law, best_first, oblique, split_law, with_laws
@@ -265,3 +267,13 @@ def _better(search: Search, tree: Tree, at: Tree) -> Lessons | None:
 def tried_actions(actions: Continuous | Finite) -> Array:
     """(n, axes) physical; with many axes the first of the corners."""
     return actions.some(max(2, min(MAX_LEVELS, int(MAX_ACTIONS ** (1 / actions.axes)))), MAX_ACTIONS)
+
+
+def fitted_laws(agent: Laws, trials: Trials, leaves: int, stage: int) -> list[Tree]:
+    """Physical trees that do what the teacher did, one per kind of law; none without a teacher."""
+    taught, d = agent.state.taught, len(agent.searched.state)
+    if len(taught) == 0:
+        return []
+    lessons = Lessons(taught[:, :d], taught[:, d:])
+    search = Search(trials, measured_units(agent.searched, lessons.states), agent.seed, stage)
+    return [search.units.physical(law) for law in distilled(search, lessons, leaves)]

@@ -10,7 +10,7 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.laws.environments import Job, Rollout
 from spaql.laws.trials import Trials
-from spaql.laws.vector import Units, all_free, everything, numbers_of, varies, with_numbers
+from spaql.laws.vector import Free, Units, everything, looked_at, numbers_of, varies, with_numbers
 from spaql.plants.problem import Problem
 from spaql.trees.tree import Tree
 
@@ -158,15 +158,17 @@ class Running:
         reach = self.high - self.low
         alive = varies(reach, self.mean)
         deviation = np.maximum(np.sqrt(self.squares / max(self.count - 1, 1)), MIN_DEVIATION_SHARE * reach)
-        return Units(self.mean, np.where(alive, 1.0 / np.where(alive, deviation, 1.0), 0.0), self.problem)
+        inverse = np.where(alive, 1.0 / np.where(alive, deviation, 1.0), 0.0)
+        return Units(self.mean, inverse * looked_at(self.problem), self.problem)
 
 
 class Walk:
-    """From a physical tree on. `seeds`: of so many episodes that were not used before."""
+    """From a physical tree on; `free`: what of it may change; `seeds`: of so many episodes that were not used yet."""
 
-    def __init__(self, begin: Tree, running: Running, rng: np.random.Generator, seeds: Callable[[int], Array]) -> None:
-        self.tree, self.running, self.seeds = running.units.in_units(begin), running, seeds
-        self.free = all_free(self.tree, np.ones(self.tree.variables, bool))
+    def __init__(
+        self, begin: Tree, running: Running, rng: np.random.Generator, seeds: Callable[[int], Array], free: Free,
+    ) -> None:  # fmt: skip
+        self.tree, self.running, self.seeds, self.free = running.units.in_units(begin), running, seeds, free
         x = numbers_of(self.tree, self.free)
         self.ars = ARS(x, np.ones(len(x)), rng, 2 * DIRECTIONS, WALK_NU, WALK_ALPHA, 1.0)
         self.passed: list[Array] = []  # physical numbers on the way since it was last judged

@@ -3,6 +3,7 @@
 import numpy as np
 
 from spaql.ground.arrays import Array
+from spaql.laws.sets_of_variables import Kept, sets_of
 from spaql.plants.problem import Problem
 from spaql.policy.outputs import kinds_of, leaf
 from spaql.trees.edits import Law, oblique, split_law, with_laws, without
@@ -19,6 +20,14 @@ class Proposals:
 
     def __init__(self, problem: Problem, live: Array, rng: np.random.Generator) -> None:
         self.problem, self.live, self.rng, self.kinds = problem, live, rng, kinds_of(problem.actions)
+        self.sets = sets_of(problem, live)
+        self.kept: Kept | None = None  # the sets of new tests and of new laws
+
+    def variables(self, law: bool) -> Array:
+        """Those that a new law or test looks at."""
+        if self.kept is not None:
+            return self.kept[law]
+        return self.sets[int(self.rng.integers(len(self.sets)))] if self.sets else self.live
 
     def size(self) -> float:
         return float(self.rng.choice(GAIN_SIZES))
@@ -31,7 +40,7 @@ class Proposals:
     def law(self, d: int, size: float, kind: int) -> Law:
         """Random gains and offsets."""
         outputs = len(self.problem.actions.values) if kind == SCORES else self.problem.actions.axes
-        gains = self.rng.normal(size=(outputs, d)) * size * self.live
+        gains = self.rng.normal(size=(outputs, d)) * size * self.variables(True)
         offsets = self.rng.normal(size=outputs) * min(size, 1.0)
         if kind == SCORES:
             gains[0], offsets[0] = 0.0, 0.0
@@ -53,11 +62,11 @@ class Proposals:
         rng, d = self.rng, tree.variables
         at = states[int(rng.integers(len(states)))]
         node = int(leaf_of(tree, at[None])[0])
-        weights = np.zeros(d)
+        weights, among = np.zeros(d), self.variables(False)
         if rng.random() < AXIS_SHARE or d == 1:
-            weights[int(rng.choice(np.flatnonzero(self.live)))] = 1.0
+            weights[int(rng.choice(np.flatnonzero(among)))] = 1.0
         else:
-            weights = rng.normal(size=d) * self.live
+            weights = rng.normal(size=d) * among
             weights /= np.linalg.norm(weights)
         same = (tree.laws.gains[node].copy(), tree.laws.offsets[node].copy())
         other = self.law(d, self.size(), tree.laws.kind) if rng.random() < NEW_LAW_SHARE else same

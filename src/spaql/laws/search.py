@@ -19,10 +19,11 @@ from spaql.ground.arrays import Array
 from spaql.ground.streams import LAWS_CHOSEN, LAWS_MINED, LAWS_SEARCHED, STAGE_EPISODES
 from spaql.laws.optimisers import ARS, CMA
 from spaql.laws.proposals import Proposals
+from spaql.laws.sets_of_variables import Kept, free_within, pairs_of
 from spaql.laws.trials import Trials, seeds_of
-from spaql.laws.vector import Free, Units, all_free, numbers_of, steps_of, with_numbers
+from spaql.laws.vector import Free, Units, numbers_of, steps_of, with_numbers
 from spaql.learners.law_files import ScoredTree
-from spaql.trees.tree import LEAF, Tree, path_to
+from spaql.trees.tree import Tree
 
 Round = tuple[int, int, int]  # candidates, generations, episodes per candidate
 GENERATIONS = 20  # of the first round
@@ -94,8 +95,7 @@ class Search:
         """Random trees, and trees grown from a smaller one. `states`: visited ones, in units."""
         first, *later = self.rounds(FRESH)
         half = first[0] if parent is None else (first[0] + 1) // 2
-        trees = [(self.proposals.tree(leaves, states), 0) for _ in range(self.count(RANDOM_TREES, 4))]
-        tasks = [self.task(tree, old) for tree, old in self.screened(trees, half, SCREENING_EPISODES)]
+        tasks = self.beginnings(leaves, states, half)
         if parent is not None:
             through = self.visited(parent)
             grown = []
@@ -107,6 +107,24 @@ class Search:
             children = self.screened(grown, first[0] - half, 2 * SCREENING_EPISODES)
             tasks += [self.task(tree, old) for tree, old in children]
         self.halving(tasks, [first, *later])
+
+    def beginnings(self, leaves: int, states: Array, keep: int) -> list[Task]:
+        """Random trees; where there are features, first a race of sets of variables, each with its best random tree."""
+        kept: list[Kept | None] = list(pairs_of(self.proposals.sets)) if leaves > 1 else []
+        kept = kept or [None]
+        each, tasks = max(self.count(RANDOM_TREES, 4) // len(kept), 2), list[Task]()
+        for pair in kept:
+            self.proposals.kept = pair
+            trees = [(self.proposals.tree(leaves, states), 0) for _ in range(each)]
+            few = keep if pair is None else 1
+            tasks += [self.task(tree, old) for tree, old in self.screened(trees, few, SCREENING_EPISODES)]
+        self.proposals.kept = None
+        if len(kept) > 1:
+            for task in tasks:
+                self.advance(task, self.count(GENERATIONS // 2, 1), self.count(EPISODES // 2, 2), False)
+                self.judge(task)
+            tasks = sorted(tasks, key=lambda task: -task.mean)[:keep]
+        return tasks
 
     def race(self, beginnings: Sequence[Tree], floor: float = -np.inf, smaller: float = -np.inf) -> None:
         """Given trees among themselves, as long as they promise something.
@@ -158,7 +176,7 @@ class Search:
 
         `part`: of the usual steps, for a tree that is good already, or was made on purpose.
         """
-        free = all_free(tree, self.units.live)
+        free = self.free(tree)
         x, steps = numbers_of(tree, free), steps_of(tree, free, parent)
         self.turn += 1
         kind: Callable[..., CMA | ARS] = ARS if self.turn % 2 == 0 and not cma else CMA
@@ -166,6 +184,10 @@ class Search:
         task = Task(tree, free, kind(x, steps, self.rng, population))
         task.optimiser.sigma = part or task.optimiser.sigma
         return task
+
+    def free(self, tree: Tree) -> Free:
+        """The numbers of a tree that may change."""
+        return free_within(tree, self.units.live, self.proposals.sets)
 
     def episodes(self, count: int) -> Array:
         """Seeds of episodes that were not used before."""
@@ -241,55 +263,3 @@ class Search:
         task.mean = float(self.trials.returns(self.units.physical(task.best), self.choice).mean())
         if self.best is None or task.mean > self.best.mean:
             self.best = ScoredTree(task.best, task.mean)
-
-
-# -- polishing a large tree a few numbers at a time --------------------------------------------------------------------
-#
-# Sixty numbers at once are too many for CMA-ES to learn how they belong together before the budget ends. Most of that
-# is known: a test belongs to the laws on its two sides, a law to the tests that lead to it. So blocks of a dozen
-# numbers take turns: a test with what stands below it, then a leaf with its path. Every four cycles steps are halved,
-# and episodes doubled.
-
-BLOCK_CYCLES = 10
-BLOCK_GENERATIONS = 12  # of a population of as many
-BLOCK_EPISODES = 128  # per candidate; eight times as many decide whether it is kept
-
-
-def refine(search: Search, tree: Tree, cycles: int = BLOCK_CYCLES) -> None:
-    """The tree goes to the judge after each cycle: the budget may end."""
-    means = [-np.inf] * 2
-    for cycle in range(cycles):
-        blocks = _blocks(tree, below=cycle % 2 == 0)
-        for at in search.rng.permutation(len(blocks)):
-            tree = _improved(search, tree, blocks[at], 2 ** (cycle // 4))
-        task = search.task(tree, 0, cma=True)
-        search.judge(task)
-        means.append(max(means[-1], task.mean))
-        if means[-1] == means[-3]:  # a cycle of either kind in vain
-            return
-
-
-def _blocks(tree: Tree, below: bool) -> list[list[int]]:
-    """Nodes whose numbers move together."""
-    feature, low, high = (tree.nodes[name].tolist() for name in ("feature", "low", "high"))
-    if below and tree.n_leaves > 1:
-        return [[node, low[node], high[node]] for node in range(len(feature)) if feature[node] != LEAF]
-    leaves = [node for node in range(len(feature)) if feature[node] == LEAF]
-    return [[leaf, *(node for node, _ in path_to(tree, leaf))] for leaf in leaves]
-
-
-def _improved(search: Search, tree: Tree, nodes: list[int], finer: int) -> Tree:
-    """Some generations of one block, kept if better on episodes of their own. `finer`: how many times as careful."""
-    free, mine = all_free(tree, search.units.live), np.zeros(len(tree.nodes), bool)
-    mine[nodes] = True
-    block = Free(
-        free.weights & mine[:, None], free.cuts & mine, free.gains & mine[:, None, None], free.offsets & mine[:, None]
-    )
-    x = numbers_of(tree, block)
-    if len(x) == 0:
-        return tree
-    task = Task(tree, block, CMA(x, steps_of(tree, block), search.rng, search.count(BLOCK_GENERATIONS, 4)))
-    task.optimiser.sigma = FINE_STEP / finer
-    search.advance(task, search.count(BLOCK_GENERATIONS, 1), search.count(finer * BLOCK_EPISODES, 2), False)
-    seeds = search.episodes(search.count(8 * finer * BLOCK_EPISODES, 4))
-    return task.best if search.value(task.best, seeds) > search.value(tree, seeds) else tree

@@ -21,16 +21,16 @@ from spaql.ground.errors import SpaqlWarning
 from spaql.ground.streams import LAWS_CHOSEN, LAWS_CONFIRMED, LAWS_SEARCHED, RACE_EPISODES, STAGE_EPISODES
 from spaql.laws.classical import best_of_grid, best_regulator, neighbours, p_grid, pi_grid
 from spaql.laws.environments import Job, Rollout
-from spaql.laws.lessons import Lessons, distilled
+from spaql.laws.lessons import fitted_laws
 from spaql.laws.optimisers import DIRECTIONS, Running, Walk
 from spaql.laws.proposals import Proposals
 from spaql.laws.race import MAX_EPISODES, SURE_ERRORS, Candidate, adopt, raced
-from spaql.laws.search import Search
+from spaql.laws.sets_of_variables import free_within, keeps_within
 from spaql.laws.stages import RACE_SHARE, SEARCH_SHARE, STAGE_SHARE, Budget, affordable_effort
 from spaql.laws.teacher import lessons_of, rules_of
 from spaql.laws.tidy import DearTidying
 from spaql.laws.trials import Spent, Trials, seeds_of
-from spaql.laws.vector import Units, measured_units
+from spaql.laws.vector import Units, looked_at
 from spaql.learners.law_files import ScoredTree
 from spaql.learners.laws import Laws, middle_action
 from spaql.plants.problem import constant_actions
@@ -43,13 +43,12 @@ DEFAULT_SAMPLES = 1_200_000  # without a limit; a later stage has its share of t
 LOOK_SHARE = 0.06  # of the budget, each for constant actions and a regulator; half of it for random laws
 REGULATOR_SHARE = 0.25  # where no constant action holds the plant
 GRID_SHARE = 0.25  # and half as much for laws around the best one
-JUDGED_EPISODES = 20
-START_EPISODES = 4  # of a walk, for its first units
+JUDGED_EPISODES, START_EPISODES = 20, 4  # the latter of a walk, for its first units
 EPISODE_DIVISOR = 2  # run half episodes; whole ones if the law is no better than a constant action
 MIN_GENERATIONS = 6  # less is no walk
-MONITORS = 14  # judgements on the way of a walk; a third of them without progress ends it
-MONITOR_SHARE = 0.1  # of a walk
+MONITORS, MONITOR_SHARE = 14, 0.1  # judgements on the way of a walk, a third without progress ends it; their share
 RACED_LAWS = 3  # of a walk, and constant actions
+SETS_SHARE, LEG_MONITORS = 0.5, 3  # of a walk, to find out which variables laws look at; judgements of each set
 
 
 def adopt_dearly(agent: Laws, trials: Trials, law: Candidate, stage: int, budget: Budget) -> None:
@@ -70,16 +69,6 @@ def adopt_dearly(agent: Laws, trials: Trials, law: Candidate, stage: int, budget
         adopt(agent, trials, law.tree, seeds, tidied, SURE_ERRORS)
 
 
-def fitted_laws(agent: Laws, trials: Trials, leaves: int, stage: int) -> list[Tree]:
-    """Physical trees that do what the teacher did, one per kind of law; none without a teacher."""
-    taught, d = agent.state.taught, len(agent.searched.state)
-    if len(taught) == 0:
-        return []
-    lessons = Lessons(taught[:, :d], taught[:, d:])
-    search = Search(trials, measured_units(agent.searched, lessons.states), agent.seed, stage)
-    return [search.units.physical(law) for law in distilled(search, lessons, leaves)]
-
-
 class First:
     """One law. What was found stays in the agent, whatever ends the search."""
 
@@ -94,20 +83,21 @@ class First:
         self.rng = np.random.default_rng([agent.seed, stage, LAWS_SEARCHED])
         self.running, self.used = Running(agent.searched), 0
         self.kind = kinds_of(agent.searched.actions)[-1]  # that says most
-        self.proposals = Proposals(agent.searched, np.ones(len(agent.searched.state), bool), self.rng)
+        self.live = looked_at(agent.searched) > 0.0
+        self.proposals = Proposals(agent.searched, self.live, self.rng)
         self.random: tuple[float, Tree] | None = None  # the best random law: what one episode said, and the law
         self.still: list[Candidate] = []  # constant actions, the best first
         self.taught: Tree | None = None  # the law of the teacher
-        self.good: Candidate | None = None  # from which a walk begins
         self.pool: list[Candidate] = []  # laws for the race
+        self.good: Candidate | None = None  # from which a walk begins
         self.best: Candidate | None = None
 
     def run(self) -> None:
         try:
             floor = self.look_around()
         except Spent:
+            few = f"{self.trials.samples} samples are too few to try every constant action on {self.problem.name}"
             if not self.trials.stopped():
-                few = f"{self.trials.samples} samples are too few to try every constant action on {self.problem.name}"
                 warnings.warn(f"{few}: nothing was found. Give more samples.", SpaqlWarning, stacklevel=2)
             return
         try:
@@ -194,7 +184,7 @@ class First:
         share = REGULATOR_SHARE if falls else LOOK_SHARE
         self.trials.limit = self.trials.samples + int(self.room(2 * share))
         law = best_regulator(self.trials, self.agent.seed, self.rng, floor.tree, share * self.budget.samples)
-        if law is None:
+        if law is None or not keeps_within(law, self.live):
             return False
         self.trials.limit = None
         few = max(2, min(JUDGED_EPISODES, int(LOOK_SHARE * self.budget.samples / self.horizon))) if falls else 2
@@ -210,9 +200,11 @@ class First:
         high = np.max([rollout.moments[3] for still in good for rollout in still.rollouts], axis=0)
         actions = np.unique([middle_action(self.agent), *(still.tree.actions[0] for still in good)], axis=0)
         grid, best = pi_grid(problem) or p_grid(problem, list(actions), low, high), []
+        grid = [law for law in grid if keeps_within(law, self.live)]
         for share in (GRID_SHARE, GRID_SHARE / 2):
             best = best_of_grid(self.trials, self.agent.seed, grid, self.room(share))[:2] if grid else []
             grid = [best[0].tree, *neighbours(problem, best[0].tree, low, high)] if best else []
+            grid = [law for law in grid if keeps_within(law, self.live)]
         self.pool += best
         if self.good is None and best and best[0].mean > self.state.floor:
             self.good = best[0]
@@ -222,28 +214,38 @@ class First:
 
         Each one only if those before end before their time.
         """
-        begins = [] if self.good is None else [self.good.tree]
-        begins.append(self.running.units.physical(self.proposals.leaf(0.0, self.kind)))
-        if self.random is not None:
-            begins.append(self.random[1])
-        room, steps = self.room(), self.still[0].steps
-        end = self.trials.samples + room
-        for begin in begins:
-            if end - self.trials.samples < MIN_GENERATIONS * 2 * DIRECTIONS * steps / EPISODE_DIVISOR:
+        nothing = self.running.units.physical(self.proposals.leaf(0.0, self.kind))
+        good, room, trials = [] if self.good is None else [(self.good, self.live)], self.room(), self.trials
+        end, sets = trials.samples + room, self.proposals.sets
+        for mask in sets:  # a race of sets of variables
+            leg = SETS_SHARE * room / len(sets)
+            good += [(seen, mask) for seen in self.walked(nothing, trials.samples + leg, leg / LEG_MONITORS, mask)[:1]]
+        begins = [(law.tree, mask) for law, mask in sorted(good, key=lambda pair: -pair[0].mean)[:2]]
+        begins += [(nothing, self.live), *([] if self.random is None else [(self.random[1], self.live)])]
+        for begin, mask in begins:
+            if end - trials.samples < MIN_GENERATIONS * 2 * DIRECTIONS * self.still[0].steps / EPISODE_DIVISOR:
                 return
-            seen: list[Candidate] = []
-            try:
-                self.walk_from(begin, end, room / MONITORS, seen)
-            finally:
-                self.pool += sorted(seen, key=lambda candidate: -candidate.mean)[:RACED_LAWS]
+            self.walked(begin, end, room / MONITORS, mask)
 
-    def walk_from(self, begin: Tree, end: float, stretch: float, seen: list[Candidate]) -> None:
+    def walked(self, begin: Tree, end: float, stretch: float, mask: Array) -> list[Candidate]:
+        """What a walk has come to, the best first, also into the pool. `mask`: the variables that it looks at."""
+        seen: list[Candidate] = []
+        try:
+            with contextlib.suppress(Spent):
+                self.walk_from(begin, end, stretch, seen, mask)
+        finally:
+            seen.sort(key=lambda candidate: -candidate.mean)
+            self.pool += seen[:RACED_LAWS]
+        return seen
+
+    def walk_from(self, begin: Tree, end: float, stretch: float, seen: list[Candidate], mask: Array) -> None:
         """`begin`: a physical law. Units follow what is seen from here on: wild laws before have seen wild states."""
         trials, steps = self.trials, float(self.horizon)
         trials.limit, judged, progress, idle = int(end), trials.samples, trials.samples, False
         self.running = Running(self.problem)
         self.judged(begin, 0, START_EPISODES)
-        walk = Walk(begin, self.running, self.rng, self.seeds)
+        sets = [] if mask is not self.live else self.proposals.sets  # a law of some variables keeps to them
+        walk = Walk(begin, self.running, self.rng, self.seeds, free_within(begin, mask, sets))
         while trials.samples < end:
             walk.step(trials, self.horizon if idle else -(-self.horizon // EPISODE_DIVISOR))
             if trials.samples - judged < stretch:

@@ -10,12 +10,13 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.streams import FIRST_STAGE, LAWS_CHOSEN, LAWS_CONFIRMED, LESSON_STAGE
+from spaql.laws.blocks import refine
 from spaql.laws.classical import local_laws, pi_grid
 from spaql.laws.lessons import Lessons, distilled, fitted_partitions, own_lessons
 from spaql.laws.planner import BUDGET, planned
 from spaql.laws.proposals import GAIN_SIZES
 from spaql.laws.race import adopt
-from spaql.laws.search import CHOICE, FRESH, POPULATION_FACTOR, RANDOM_TREES, SCREENING_EPISODES, STATES, Search, refine
+from spaql.laws.search import CHOICE, FRESH, POPULATION_FACTOR, RANDOM_TREES, SCREENING_EPISODES, STATES, Search
 from spaql.laws.teacher import LESSONS_SHARE, lessons_of
 from spaql.laws.tidy import Tidying
 from spaql.laws.trials import Spent, Trials, seeds_of
@@ -101,6 +102,7 @@ def _steps_for(size: int) -> list[str]:
 
 CONFIRMED_EPISODES = 1000
 EASY_EFFORT = 0.6  # where fewer leaves than wanted are searched for on the way
+EASIER_EFFORT = 0.3  # the same where features are more to choose from
 UNIT_LAWS = 4  # random ones of each size of gains, which measure the units
 
 
@@ -114,7 +116,8 @@ def run_stage(agent: Laws, trials: Trials, stage: int) -> None:
             return
     what, leaves = plan_of(stage, agent.max_leaves)
     on_the_way = leaves < agent.max_leaves and stage < len(cycle_of(agent.max_leaves)[0])
-    effort = trials.effort * (EASY_EFFORT if on_the_way else 1.0)
+    easy = EASY_EFFORT if agent.searched.features is None else EASIER_EFFORT
+    effort = trials.effort * (easy if on_the_way else 1.0)
     raw = state.frontier.raw
     if trials.left is not None:
         share = STAGE_SHARE if on_the_way else SEARCH_SHARE

@@ -167,14 +167,19 @@ def declared_units(problem: Problem) -> Units:
     """Units from the declared bounds, before anything was seen."""
     middle = np.array([axis.centre if axis.slope is not None else (axis.low + axis.high) / 2 for axis in problem.state])
     width = [1 / axis.slope if axis.slope is not None else (axis.high - axis.low) / 4 for axis in problem.state]
-    return Units(middle, np.array([1.0 / size if size > 0 else 0.0 for size in width]), problem)
+    return Units(middle, np.array([1.0 / size if size > 0 else 0.0 for size in width]) * looked_at(problem), problem)
 
 
 def measured_units(problem: Problem, states: Array, least: Array | float = 0.0) -> Units:
     """Units from states that were visited; `least`: the deviation of each variable below which it does not vary."""
     middle, deviation = states.mean(axis=0), states.std(axis=0)
     alive = varies(deviation, middle, least)
-    return Units(middle, np.where(alive, 1.0 / np.where(alive, deviation, 1.0), 0.0), problem)
+    return Units(middle, np.where(alive, 1.0 / np.where(alive, deviation, 1.0), 0.0) * looked_at(problem), problem)
+
+
+def looked_at(problem: Problem) -> Array:
+    """Whether laws may look at a variable: 1 or 0."""
+    return np.array([float(not problem.looked_at or axis.name in problem.looked_at) for axis in problem.state])
 
 
 def varies(deviation: Array, middle: Array, least: Array | float = 0.0) -> Array:

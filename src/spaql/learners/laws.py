@@ -8,16 +8,16 @@
 An iteration is a stage. What is saved: the trees found so far, by size, so that stages go on from them.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.ground.errors import SpaqlError
+from spaql.ground.errors import SpaqlError, echoed
 from spaql.learners.agent import Agent, Learned
 from spaql.learners.law_files import Frontier, arrays_of, finite, lessons_of_file, restored
-from spaql.learners.options import count, learner, number, option, switch
+from spaql.learners.options import count, learner, names, number, option, switch
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES, new_outer
 from spaql.plants.loop import with_previous
 from spaql.plants.problem import Problem
@@ -89,6 +89,9 @@ class Laws(Agent):
         switch,
         default=False,
     )
+    observe: tuple[str, ...] | None = option(
+        "the variables that laws and tests look at, by name (default: the search finds out)", names, default=None
+    )
     teacher: Any = field(default=None)
     state: LawsState = field(init=False)
     searched: Problem = field(init=False)  # the problem with what else laws may see: where actions have rates
@@ -99,6 +102,12 @@ class Laws(Agent):
             raise SpaqlError(f"a teacher has predict(observation), or is a function of an observation, not {kind}")
         # a filter needs to know what was applied before; a teacher and its laws see what they see
         self.searched = with_previous(self.problem) if self.teacher is None else self.problem
+        if self.observe is not None:
+            seen = [axis.name for axis in self.searched.state]
+            for name in self.observe:
+                if name not in seen:
+                    raise SpaqlError(f"observe: {echoed(name)} is not observed: choose among {', '.join(seen)}")
+            self.searched = replace(self.searched, looked_at=self.observe)
         self.state = LawsState(outer=new_outer(0.0, 0.0))
 
     def remarks(self, hurry: bool = False, fresh: Evaluation | None = None) -> tuple[str, ...]:
@@ -187,7 +196,7 @@ class Laws(Agent):
 
     def restore(self, arrays: dict[str, Array]) -> None:
         if len(arrays["middle"]) == len(self.problem.state):  # written before there were filters
-            self.searched = self.problem
+            self.searched = replace(self.problem, looked_at=self.searched.looked_at)
         state, d = self.state, len(self.searched.state)
         levels = arrays["levels"]
         numbers = levels.dtype == np.float64 and levels.ndim == 1 and len(levels) >= 2 and not np.isinf(levels).any()

@@ -15,6 +15,7 @@ from dataclasses import Field, dataclass, field, fields
 from typing import Any, TypeVar, dataclass_transform
 
 from spaql.ground.checks import choice, flag, real, whole
+from spaql.ground.errors import SpaqlError, echoed
 
 Check = Callable[[str, Any], Any]  # takes the option's name and its value, returns the value or raises a SpaqlError
 Class = TypeVar("Class")
@@ -42,6 +43,14 @@ def one_of(*words: str) -> Check:
 
 
 switch: Check = flag
+
+
+def names(name: str, value: Any) -> tuple[str, ...]:
+    """Names, or a text of names with commas between them."""
+    parts = [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple) or not parts or not all(isinstance(part, str) and part for part in parts):
+        raise SpaqlError(f"{name} is a list of names, not {echoed(value)}")
+    return tuple(parts)
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(option, field))

@@ -60,6 +60,7 @@ class Problem:
     dt: float | None = None  # s, of a step, where the plant has a clock of its own
     ends: str = ""  # what it means that the plant ends an episode: "failure" or "success"; "": nobody has said
     features: "Features | None" = None  # formulas: the last of the variables
+    looked_at: tuple[str, ...] = ()  # of a problem in a search: the variables that laws may look at; (): all
 
     def __post_init__(self) -> None:
         text("the name of a problem", self.name), text("the summary of a problem", self.summary)
