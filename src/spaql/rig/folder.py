@@ -4,6 +4,7 @@
     trials/0001/expected.json      what was predicted, and why this trial
                 controller.*       what is to run: C, Structured Text, JSON
                 plan.csv           references and excitation, step by step
+                running-1.csv      the log of a live loop, as it goes on
                 measured/          the log as it came, and result.json: what happened
 
 A trial, and what was measured in it, appear whole by one rename. So a killed command leaves nothing half-done, and of
@@ -25,7 +26,7 @@ from spaql.ground.writing import refusal
 DESCRIPTION = "rig.toml"
 TRIALS = "trials"
 MEASURED = "measured"
-EXPECTED, RESULT, PLAN, RUNNING = "expected.json", "result.json", "plan.csv", "running.csv"
+EXPECTED, RESULT, PLAN, RUNNING = "expected.json", "result.json", "plan.csv", "running"
 CONTROLLER = "controller.json"
 IGNORED = ".*.part/\n"  # what a killed command leaves behind
 

@@ -10,13 +10,14 @@ from typing import Any
 from spaql.data.table import ENDINGS, read_table
 from spaql.data.table import MEASURED as MDF
 from spaql.ground.checks import checked_path, text, whole
-from spaql.ground.errors import SpaqlError
+from spaql.ground.errors import SpaqlError, echoed
 from spaql.ground.progress import working
 from spaql.ground.writing import refusal
 from spaql.policy.policy import Policy
 from spaql.rig import folder as files
 from spaql.rig.description import EXAMPLE, Description, description_of, read_description
 from spaql.rig.folder import RigTrial
+from spaql.rig.live import Live, LiveLoop, Read, Write
 from spaql.rig.log_check import Checked, check_log
 from spaql.rig.next_trial import (
     outcome,
@@ -134,6 +135,23 @@ class Rig:
         else:
             files.measured(target, fill)
         return Said(target.number, target.path, tuple(outcome_lines(target, self.described, result)))
+
+    def run(self, read: Read, write: Write, trial: int | None = None) -> Live:
+        """Run a trial on a machine that Python reaches, by default the last one; then `add` the log that it names.
+
+        `read()` returns what is measured, in the order of `rig.toml` or by name, or None if nothing came; `write` takes
+        a number for every action. Whatever ends the trial, `write` gets the safe actions of `rig.toml`. While one of
+        both hangs, another thread calls `write`.
+        """
+        for name, function in (("read", read), ("write", write)):
+            if not callable(function):
+                raise SpaqlError(f"{name} must be a function, not {echoed(function)}")
+        chosen = self._trial(trial, [each for each in self.trials if each.expected is not None])
+        if chosen.expected is None or chosen.result is not None:
+            raise SpaqlError(f"{chosen.name} has a log already: run the one that next has written")
+        runs = len(list(chosen.path.glob(f"{files.RUNNING}-*.csv")))
+        log = chosen.path / f"{files.RUNNING}-{runs + 1}.csv"
+        return LiveLoop(self.described, read_controller(chosen), read_plan(chosen), read, write, log).run()
 
     def status(self) -> Said:
         """All trials, a line each: law, promise, what came of it."""
