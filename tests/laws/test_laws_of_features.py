@@ -1,5 +1,6 @@
 """Laws where there are features: which variables they look at is found out, or said by `observe=`."""
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -10,6 +11,17 @@ from spaql.laws.vector import numbers_of
 from spaql.trees.tree import LEAF
 
 ENERGY = "0.5*velocity**2 + 15*cos - 15"
+
+
+class Wide10(gymnasium.Env):
+    observation_space, action_space = gymnasium.spaces.Box(-1.0, 1.0, (10,)), gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.np_random.uniform(-1, 1, 10).astype(np.float32), {}
+
+    def step(self, action):
+        return self.reset()[0], 0.0, False, False, {}
 
 
 def pump(cos, velocity):
@@ -71,6 +83,23 @@ def test_an_energy_makes_two_laws_of_few_numbers(seed):
     agent.learn(samples=60_000_000)
     assert agent.evaluate(20_000).mean > -149.0
     assert agent.policy().numbers <= 9
+
+
+def test_products_are_offered_and_tidying_keeps_a_few():
+    problem = spaql.make("pendulum", features="products")
+    offered = [axis.name for axis in problem.state[3:]]
+    assert offered == ["cos²", "cos·sin", "cos·velocity", "sin·velocity", "velocity²"]  # sin² follows from cos²
+    assert problem.state[-1].unit == "(rad/s)²"
+    agent = spaql.Laws(problem, max_leaves=1, seed=1)
+    agent.learn(samples=30_000_000)
+    policy = agent.policy()
+    assert policy.evaluate(1000).mean > -200  # no law of the variables alone swings up
+    assert policy.numbers <= 9
+    assert "cos_velocity" in policy.to_c()
+    many = spaql.from_gym(Wide10(), horizon=5)
+    with pytest.raises(spaql.SpaqlError, match="products of 10 variables are too many"):
+        spaql.from_gym(Wide10(), horizon=5, features="products")
+    assert len(many.state) == 10
 
 
 def test_observe_says_what_laws_look_at(tmp_path):

@@ -140,7 +140,7 @@ def in_loop(
 ) -> "Problem":
     """The problem in the loop that was typed."""
     from spaql.ground.checks import choice
-    from spaql.plants.features import with_features
+    from spaql.plants.featured import with_features
     from spaql.plants.limits import Limit
     from spaql.plants.loop import loop
     from spaql.plants.make import limited

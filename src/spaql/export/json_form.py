@@ -11,7 +11,7 @@ from spaql.ground.checks import FAR, choice, flag, real, whole
 from spaql.ground.errors import SpaqlError
 from spaql.plants.catalog import CATALOG
 from spaql.plants.equations import plain
-from spaql.plants.features import attached, of_file
+from spaql.plants.featured import attached, of_file
 from spaql.plants.make import make_from_catalog, parameters_of_file
 from spaql.plants.problem import MOST_VARIABLES, Axis, Continuous, Finite, Problem, completed
 from spaql.plants.signal_files import check_loop, limits_for_file, limits_of_file, signals_for_file, signals_of_file

@@ -24,7 +24,7 @@ from spaql.learners.outer import BEST_RETURN
 from spaql.learners.registry import learner_class, learners
 from spaql.plants.catalog import CATALOG, ends_of
 from spaql.plants.equations import plain
-from spaql.plants.features import attached, of_file
+from spaql.plants.featured import attached, of_file
 from spaql.plants.make import make_from_catalog, parameters_of_file
 from spaql.plants.problem import Axis, Problem, completed
 from spaql.plants.signal_files import (

@@ -15,7 +15,8 @@ from spaql.plants.answers import begun, outcome, vector
 from spaql.plants.axes import box_of
 from spaql.plants.compile import names as letters
 from spaql.plants.equations import Between
-from spaql.plants.features import FeatureEnv, bare_plant
+from spaql.plants.featured import bare_plant
+from spaql.plants.features import FeatureEnv
 from spaql.plants.loop_plant import Surroundings, loop_functions, loop_state
 from spaql.plants.make import make_from_catalog
 from spaql.plants.plant import Plant, PlantFunction, advance_code, loop_of

@@ -14,7 +14,7 @@ from spaql.plants.answers import begun, flattened, labelled, observed, steps, ta
 from spaql.plants.catalog import ends_of
 from spaql.plants.check import random_steps
 from spaql.plants.environment import PlantEnv
-from spaql.plants.features import with_features
+from spaql.plants.featured import with_features
 from spaql.plants.known import KnownOutcome, check_known, known_outcome
 from spaql.plants.limits import Limit
 from spaql.plants.problem import SHORTEST, UNBOUNDED, Axis, Continuous, Finite, Problem

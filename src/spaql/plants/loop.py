@@ -23,7 +23,7 @@ from spaql.ground.checks import FAR, real, whole
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.axes import NARROWEST
 from spaql.plants.environment import LoopEnv
-from spaql.plants.features import attached, bare, with_features
+from spaql.plants.featured import attached, bare, with_features
 from spaql.plants.limits import Interlock, Limit
 from spaql.plants.loop_plant import Surroundings, least_paid, loop_known, looped, payment_of
 from spaql.plants.plant import loop_of

@@ -22,7 +22,7 @@ from spaql.plants.equations import (
     starts,
     widest,
 )
-from spaql.plants.features import with_features
+from spaql.plants.featured import with_features
 from spaql.plants.known import KnownOutcome, check_with_plant, known_outcome
 from spaql.plants.limits import Limit
 from spaql.plants.plant import Plant, PlantFunction

@@ -20,7 +20,7 @@ from spaql.plants.catalog import CATALOG
 from spaql.plants.compile import function_of, listed
 from spaql.plants.compile import names as letters
 from spaql.plants.equations import Between
-from spaql.plants.features import attached, bare
+from spaql.plants.featured import attached, bare
 from spaql.plants.loop import signals_around, stated
 from spaql.plants.loop_plant import Surroundings
 from spaql.plants.make import make_from_catalog, plant_of
