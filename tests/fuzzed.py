@@ -205,6 +205,8 @@ def targets():
         "Policy.export": Target(tree.export, dict(to="c")),
         "Policy.to_c": Target(tree.to_c, dict(name="f", precision="double", form="auto", main=False)),
         "Policy.to_python": Target(tree.to_python, dict(name="f")),
+        "Policy.save_fmu": Target(law.save_fmu, dict(path="law.fmu", version=3, name="f", monitor=None, dt=0.05)),
+        "Policy.save_arduino": Target(law.save_arduino, dict(folder="law", name="f", monitor=None, dt=0.05)),
         "Policy.to_st": Target(tree.to_st, dict(name="f")),
         "Monitor": Target(lambda **given: law.to_c(monitor=spaql.Monitor(**given)), dict(region={"velocity": (-1.0, 1.0)}, fallback=0.0, margin=0.1, ellipsoid=False)),
         "Monitor of a frame": Target(lambda **given: tree.to_python(monitor=spaql.Monitor(**given)), dict(region=frame, fallback=1, margin=0.1, ellipsoid=True)),

@@ -207,7 +207,7 @@ def test_a_monitor_is_exported_and_shown(tmp_path):
         (("--monitor", "seen", "--monitor", "velocity=-1:1", "--fallback", "0"), "one source alone"),
         (("--monitor", "velocity=-1:1", "--fallback", "9"), "torque = 9 is outside -2 to 2"),
         (("--monitor", "no.csv", "--fallback", "0"), "no.csv"),
-        (("--monitor", "velocity=-1:1", "--fallback", "0", "--to", "md"), "--monitor goes with --to c, python, st"),
+        (("--monitor", "velocity=-1:1", "--fallback", "0", "--to", "md"), "--monitor goes with --to c, python, st, plcopen"),
         (("--monitor", "velocity=-1:1", "--fallback", "no.json"), "cannot read no.json"),
     ],
 )

@@ -23,6 +23,7 @@ FORMATS = {
     "c": "c:to_c",
     "python": "python:to_python",
     "st": "structured_text:to_st",
+    "plcopen": "plcopen:to_plcopen",
     "json": "json_form:to_json",
     "dot": "drawing:to_dot",
     "svg": "drawing:to_svg",
@@ -32,7 +33,13 @@ FORMATS = {
     "csv": "listings:to_csv",
     "dtcontrol": "listings:to_dtcontrol",
 }
-MONITORED = {"c": "monitored_c:to_c", "python": "monitor_runs:to_python", "st": "monitored_st:to_st"}
+KINDS = ("fmu2", "fmu3", "arduino")  # of packages of several files: see packages.py
+MONITORED = {
+    "c": "monitored_c:to_c",
+    "python": "monitor_runs:to_python",
+    "st": "monitored_st:to_st",
+    "plcopen": "plcopen:to_plcopen",
+}
 
 
 def form(to: str, monitored: bool = False) -> Callable[..., str]:

@@ -20,6 +20,7 @@ from spaql.export.heading import (
     single_at_least,
 )
 from spaql.export.programs import Language, indented, leaf_lines, nested, score_text
+from spaql.export.sizes import with_sizes
 from spaql.export.written_features import OF_MATH_H, c_grammar, formulas_of, needed, seen_by_table
 from spaql.ground.checks import choice, flag
 from spaql.ground.errors import SpaqlError
@@ -45,12 +46,13 @@ EXACT_SUMS = (
 
 
 def to_c(
-    policy: Policy, precision: str = "double", name: str = "controller", form: str = "auto", main: bool = False
-) -> str:
+    policy: Policy, precision: str = "double", name: str = "controller", form: str = "auto", main: bool = False,
+    sizes: bool = False,
+) -> str:  # fmt: skip
     """C99 source with `void controller(const double *obs, double *action)`, or of floats.
 
     `form`: "ifs", "table", or "auto": ifs up to 64 leaves. `main`: also a program that reads observations and prints
-    actions.
+    actions. `sizes`: measured flash, RAM and time on an AVR and a Cortex-M, in the comment.
     """
     flag("main", main)
     checked_name(name, C_WORDS)
@@ -67,7 +69,8 @@ def to_c(
     if main:
         taken = len(policy.problem.measured) if signals is None else len(signals.inputs)
         lines += ["", *main_lines(taken, tree.actions.shape[1], signals is not None, name, real)]
-    return "\n".join(lines) + "\n"
+    text = "\n".join(lines) + "\n"
+    return with_sizes(policy, text, None, name, precision) if flag("sizes", sizes) else text
 
 
 def law_body(policy: Policy, name: str, precision: str, form: str) -> list[str]:

@@ -20,13 +20,14 @@ from spaql.export.monitor_parts import (
     written,
 )
 from spaql.export.programs import Step, indented
+from spaql.export.sizes import with_sizes
 from spaql.ground.checks import flag
 from spaql.policy.policy import Policy
 
 
 def to_c(
     policy: Policy, monitor: AnyMonitor, precision: str = "double", name: str = "controller", form: str = "auto",
-    main: bool = False,
+    main: bool = False, sizes: bool = False,
 ) -> str:  # fmt: skip
     """C99 source with `controller_init`, `_step`, `_request` and `_reset`, all of a `controller_memory`."""
     sides, flagged = sides_of(policy, monitor), flag("main", main)
@@ -39,10 +40,10 @@ def to_c(
         if side.signals is not None:
             given = side.inputs("input[{}]", language.literal)
             steps[part] = loop_step(side.signals, f"{name}_{part}", language, given)
-    text = [line for body in bodies.values() for line in body]
+    statements = [line for body in bodies.values() for line in body]
     lines = [
         *c_comment([*monitor_facts(sides, "{}[{}]", f"{name}_reset"), *precision_note(policy.rules, precision)]),
-        *includes(text, flagged), *EXACT_SUMS,
+        *includes(statements, flagged), *EXACT_SUMS,
         *(line for part, step in steps.items() for line in [*memory_lines(step, f"{name}_{part}", real), ""]),
         *_c_memory(sides, steps, name, real), "",
         f"void {name}_init({name}_memory *memory);",
@@ -68,7 +69,8 @@ def to_c(
     lines += _c_switch(sides, steps, name, real)
     if flagged:
         lines += ["", *main_lines(len(sides.inputs), len(sides.outputs), True, name, real)]
-    return "\n".join(lines) + "\n"
+    text = "\n".join(lines) + "\n"
+    return with_sizes(policy, text, monitor, name, precision) if flag("sizes", sizes) else text
 
 
 def _c_memory(sides: Sides, steps: dict[str, Step], name: str, real: str) -> list[str]:

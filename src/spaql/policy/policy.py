@@ -225,7 +225,10 @@ class Policy(Probes):
         return export(self, to, **options)
 
     def to_c(self, **options: Any) -> str:
-        """C99: `void controller(const double *obs, double *action)`. Options: precision, name, form, main, monitor."""
+        """C99: `void controller(const double *obs, double *action)`.
+
+        Options: precision, name, form, main, sizes, monitor.
+        """
         return self.export("c", **options)
 
     def to_python(self, **options: Any) -> str:
@@ -235,6 +238,24 @@ class Policy(Probes):
     def to_st(self, **options: Any) -> str:
         """A function block in IEC 61131-3 Structured Text. Options: name, monitor."""
         return self.export("st", **options)
+
+    def save_fmu(
+        self, path: str | PathLike[str], version: int = 2, *, name: str = "controller", monitor: Any = None,
+        dt: float | None = None,
+    ) -> None:  # fmt: skip
+        """A source-code FMU of FMI 2 or 3 for co-simulation. `dt`: seconds between samples."""
+        from spaql.export.packages import package, write_package
+
+        kind = f"fmu{whole('version', version, 2, 3)}"
+        write_package(path, package(self, kind, name=name, monitor=monitor, dt=dt))
+
+    def save_arduino(
+        self, folder: str | PathLike[str], *, name: str = "controller", monitor: Any = None, dt: float | None = None
+    ) -> None:
+        """A library for Arduino and PlatformIO, in single precision."""
+        from spaql.export.packages import package, write_package
+
+        write_package(folder, package(self, "arduino", name=name, monitor=monitor, dt=dt))
 
     def to_json(self) -> str:
         """Loads back with `Policy.from_json`; the schema is in docs/exports.md."""
