@@ -7,8 +7,11 @@ import pytest
 
 import spaql
 from machines import Cart, run_trial
+from made_pages import Reader
 from spaql.rig import next_trial, promise
-from spaql.rig.description import EXAMPLE
+from spaql.rig.description import EXAMPLE, description_of
+from spaql.rig.log_check import LogPiece
+from spaql.rig.status_page import help_most
 
 
 @pytest.fixture(scope="module")
@@ -54,15 +57,52 @@ def test_what_happened_is_held_against_the_promise(learned):
     said = str(learned.add(run_trial(learned, Cart(), 2), trial=2))
     assert "promised" in said
     assert learned.trials[1].result["inside"] in (True, False)
-    assert "trial 1" in str(learned.status())
 
 
-def trial_of(tmp_path, mean, low, high, earned):
+def test_the_page_shows_promises_data_laws_and_what_would_help(learned, tmp_path):
+    said = learned.status(tmp_path / "rig.html")
+    assert str(said).startswith("trial 1: return")
+    assert "trials with a log" in str(said)
+    page = (tmp_path / "rig.html").read_text()
+    read = Reader(page)
+    assert page.count("<svg") == 2
+    assert not [value for value in read.all("href") + read.all("src") if "://" in value]
+    for words in ("The rig cart", "What would help most", "Promised and measured", "Where the data lie", "position_error", "fallback, excited"):
+        assert words in page, words
+
+
+def test_a_page_of_a_rig_without_trials_says_how_to_begin(tmp_path):
+    rig = spaql.Rig.new(tmp_path / "cart", EXAMPLE.replace('"cart"', '"<script>alert(1)</script>"'))
+    assert "Write the first trial" in str(rig.status())
+    page = (tmp_path / "cart" / "status.html").read_text()
+    assert "<script>alert" not in page
+
+
+HELPS = [
+    ({"result": None}, "Run trial 1 and add its log"),
+    ({"touched": [{"variable": "position"}]}, "touched a limit: look why"),
+    ({"inside": False}, "was outside of its promise"),
+    ({"missed": {"position": 0.7}}, "misses 70 % of the changes of position"),
+    ({}, "target may ask for -0.5 to 0.5, and position was seen from 0 to 0.1"),
+]
+
+
+@pytest.mark.parametrize(("said", "words"), HELPS)
+def test_what_would_help_most_is_one_sentence(said, words, tmp_path):
+    trial = trial_of(tmp_path, -10.0, -13.0, -9.0, -10.0, **said)
+    piece = LogPiece(np.array([[0.0], [0.1]]), np.zeros((1, 1)), np.zeros((1, 1)), 0)
+    assert words in help_most(description_of(EXAMPLE), [trial], {1: [piece]})
+
+
+def trial_of(tmp_path, mean, low, high, earned, **said):
     """A trial as its files say it."""
     folder = tmp_path / "0001"
-    (folder / "measured").mkdir(parents=True)
-    (folder / "expected.json").write_text(json.dumps({"mean": mean, "low": low, "high": high}))
-    (folder / "measured" / "result.json").write_text(json.dumps({"return": earned, "inside": low <= earned <= high}))
+    folder.mkdir()
+    (folder / "expected.json").write_text(json.dumps({"mean": mean, "low": low, "high": high, "missed": said.pop("missed", {})}))
+    if "result" not in said:
+        (folder / "measured").mkdir()
+        result = {"return": earned, "inside": low <= earned <= high, "touched": [], "notes": []} | said
+        (folder / "measured" / "result.json").write_text(json.dumps(result))
     return next_trial.RigTrial(1, folder)
 
 

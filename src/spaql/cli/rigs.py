@@ -69,15 +69,19 @@ def add(
 
 
 @of_rig
-def status(folder: Folder, as_json: AsJson = False) -> None:
-    """All trials: what was expected of them, what came of them.
+def status(
+    folder: Folder,
+    html: Annotated[Path | None, typer.Option(help="The page to write (default: status.html in the folder).")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """All trials: what was expected of them, what came of them, what would help most; also as a page.
 
     Example:
-      spaql rig status cart
+      spaql rig status cart --html cart.html
     """
     from spaql.rig.rig import Rig
 
-    _say(Rig(folder).status(), as_json)
+    _say(Rig(folder).status(html), as_json)
 
 
 def _say(said: "Said", as_json: bool) -> None:

@@ -23,6 +23,7 @@ from spaql.rig.promise import EPISODES, TOWARDS, Promise, between, laws_of, on, 
 from spaql.version import __version__
 
 EXCITED_FOR = (1, 5)  # steps, at least and at most, until the excitation jumps
+WORTH = 0.1  # of the deviation between episodes: a law that promises less beside the fallback is not worth a trial
 MARGIN = 1.1  # by so much wider than the worst of the promises before
 
 
@@ -100,7 +101,8 @@ def propose(
     best = max(allowed, key=lambda entry: entry[0])
     wider = _wider(trials)
     promised = promise_of(described, model, plain, wider, seed + 2)
-    if best[3] is plain:
+    worth = WORTH * float(np.std(plain.evaluate(EPISODES, seed + 1).returns))
+    if best[3] is plain or best[0] < next(mean for mean, _, _, each in judged if each is plain) + worth:
         why = f"no law promises more than the fallback after {counted(steps, 'step')}: the fallback again, excited"
         return Proposal(excited(described), why, promised, promised, used, model)
     why = f"{best[2]} after {counted(steps, 'step')} in {counted(len(logs), 'log')}"

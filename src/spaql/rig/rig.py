@@ -12,7 +12,7 @@ from spaql.data.table import MEASURED as MDF
 from spaql.ground.checks import checked_path, text, whole
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.ground.progress import working
-from spaql.ground.writing import refusal
+from spaql.ground.writing import check_file, refusal
 from spaql.policy.policy import Policy
 from spaql.rig import folder as files
 from spaql.rig.description import EXAMPLE, Description, description_of, read_description
@@ -27,6 +27,7 @@ from spaql.rig.next_trial import (
     read_plan,
     write_trial,
 )
+from spaql.rig.status_page import calibration, help_most, write_status
 
 
 @dataclass(frozen=True)
@@ -153,8 +154,14 @@ class Rig:
         log = chosen.path / f"{files.RUNNING}-{runs + 1}.csv"
         return LiveLoop(self.described, read_controller(chosen), read_plan(chosen), read, write, log).run()
 
-    def status(self) -> Said:
-        """All trials, a line each: law, promise, what came of it."""
+    @working("writing the page")
+    def status(self, path: str | PathLike[str] | None = None) -> Said:
+        """All trials: a line each, and a page with promises, data, laws, and what would help most.
+
+        `path`: of the page, by default `status.html` in the folder.
+        """
+        target = self.folder / "status.html" if path is None else checked_path(path)
+        check_file(target)
         trials, lines = self.trials, []
         for trial in trials:
             result, expected = trial.result, trial.expected
@@ -162,8 +169,10 @@ class Rig:
             lines.append(
                 (outcome_lines(trial, self.described, result)[0] if result else f"{trial.name}: no log yet") + law
             )
-        last = trials[-1] if trials else RigTrial(0, self.folder)
-        return Said(last.number, last.path, tuple(lines or ["no trials yet: spaql rig next"]))
+        logs = {trial.number: self._checked(trial).pieces for trial in trials if trial.result is not None}
+        write_status(self.described, trials, logs, target)
+        lines += [calibration(trials), help_most(self.described, trials, logs), f"page: {target}"]
+        return Said(trials[-1].number if trials else 0, target, tuple(lines))
 
     def _trial(self, number: int | None, among: Sequence[RigTrial]) -> RigTrial:
         if number is None:
