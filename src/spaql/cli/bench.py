@@ -21,17 +21,26 @@ def bench(
     cold: Annotated[
         bool, typer.Option("--cold", help="Measure instead the first programs on an empty compile cache.")
     ] = False,
+    device: Annotated[str, typer.Option(help="cuda: laws on a graphics card, beside one core of the CPU.")] = "cpu",
     as_json: AsJson = False,
 ) -> None:
     """Measure the speed on this machine.
 
     Steps per second compared with the bare plant and a plain Gymnasium loop.
 
-    Example:
+    Examples:
       spaql bench --rounds 3
+      spaql bench --device cuda
     """
+    from spaql.ground import checks
     from spaql.training.speed import measure, measure_cold
 
+    if checks.device(device) == "cuda":
+        from spaql.cuda.card_speed import measure_card
+
+        card = measure_card(None if as_json else _say)
+        print(json.dumps(card, indent=1)) if as_json else show_card(card)
+        return
     if cold:
         programs = measure_cold(None if as_json else _say)
         print(json.dumps(programs, indent=1)) if as_json else show_cold(programs)
@@ -70,6 +79,19 @@ def show(figures: dict[str, Any]) -> None:
     rounds = figures["rounds"]
     how = "one round" if rounds == 1 else f"each figure is the best of {rounds} rounds, taken in turn"
     console.print(f"One core; {how}.", highlight=False)
+
+
+def show_card(figures: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"two laws on {figures['device']}, double precision")
+    for heading in ("", "billion steps / s", "times one core", "same bits", "compiled in s"):
+        table.add_column(heading, justify="right" if heading else "left")
+    for name, figure in figures["problems"].items():
+        card, core, same = figure["card"], figure["core"], "yes" if figure["same"] else "no"
+        table.add_row(name, f"{card / 1e9:.1f}", f"{card / core:,.0f}", same, f"{figure['compiled']:.1f}")
+    Console().print(table)
 
 
 def show_cold(figures: dict[str, dict[str, Any]]) -> None:

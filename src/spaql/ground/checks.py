@@ -97,6 +97,13 @@ def choice(name: str, value: Any, options: Collection[str]) -> str:
     return str(value)
 
 
+DEVICES = ("cpu", "cuda")  # where episodes run: compiled, or on a graphics card
+
+
+def device(value: Any) -> str:
+    return choice("device", value, DEVICES)
+
+
 def numbers(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     """An array of float64, finite or not, of the given shape; -1 stands for any length."""
     try:

@@ -53,6 +53,7 @@ def _improved(search: Search, tree: Tree, nodes: list[int], finer: int) -> Tree:
         return tree
     task = Task(tree, block, CMA(x, steps_of(tree, block), search.rng, search.count(BLOCK_GENERATIONS, 4)))
     task.optimiser.sigma = FINE_STEP / finer
-    search.advance(task, search.count(BLOCK_GENERATIONS, 1), search.count(finer * BLOCK_EPISODES, 2), False)
+    search.advance(task, search.generations(BLOCK_GENERATIONS), search.count(finer * BLOCK_EPISODES, 2), False)
     seeds = search.episodes(search.count(8 * finer * BLOCK_EPISODES, 4))
-    return task.best if search.value(task.best, seeds) > search.value(tree, seeds) else tree
+    after, before = search.values([task.best, tree], seeds)
+    return task.best if after > before else tree

@@ -9,6 +9,7 @@ from threadpoolctl import threadpool_limits
 from spaql.ground.arrays import Array
 from spaql.ground.progress import advance
 from spaql.ground.streams import LAWS_CHOSEN, LAWS_REST, SELECT_PLANT
+from spaql.laws.card_trials import CardTrials
 from spaql.laws.environments import Job
 from spaql.laws.lessons import fitted_laws
 from spaql.laws.provable import prefer_provable, refuse_unprovable
@@ -35,10 +36,11 @@ class LawsLoop:
         self.kept = int(PROVABLE_SHARE * samples) if agent.provable and samples is not None else 0
         wanted, looked = strict(agent.searched)
         left = None if samples is None else samples - self.kept
-        self.trials = Trials(wanted, left, stop.is_set, agent.jobs)
+        given = wanted, left, stop.is_set
+        self.trials = CardTrials(*given) if agent.device == "cuda" else Trials(*given, agent.jobs)
         self._count(min(looked, looked if samples is None else samples))
         self.trials.tell = self._tell
-        self.trials.effort = min(agent.effort, affordable(agent.searched, samples, agent.max_leaves))
+        self.trials.effort = affordable(agent.searched, samples, agent.max_leaves, agent.effort)
 
     def _tell(self, used: int) -> None:
         if self.samples is not None:

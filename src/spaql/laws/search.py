@@ -1,27 +1,27 @@
 """The search for law trees of one size: many beginnings, two optimisers, and fewer and fewer candidates.
 
-    fresh   400 random trees and 200 that grow from a smaller good tree are screened on a few episodes; the best go into
-            the halving
+    fresh   400 random trees, and 200 that grow from a smaller good tree: the best few on some episodes
     regrow  children of a good tree that lose a leaf and get another, or a new law in a leaf; and the tree itself
 
 A halving gives every candidate some generations of its optimiser and keeps the better ones, on more episodes from round
-to round. Every generation has episodes of its own, the same for its whole population; the
-result of an optimiser is its mean, not its best sample.
+to round. Every generation has its own episodes; the result of an optimiser is its mean, not its best sample.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.streams import LAWS_CHOSEN, LAWS_MINED, LAWS_SEARCHED, STAGE_EPISODES
+from spaql.laws.card_trials import CardTrials
 from spaql.laws.optimisers import ARS, CMA
 from spaql.laws.proposals import Proposals
 from spaql.laws.sets_of_variables import Kept, free_within, pairs_of
 from spaql.laws.trials import Trials, seeds_of
-from spaql.laws.vector import Free, Units, numbers_of, steps_of, with_numbers
+from spaql.laws.vector import Free, Units, numbers_of, population, steps_of, with_numbers
 from spaql.learners.law_files import ScoredTree
 from spaql.trees.tree import Tree
 
@@ -44,11 +44,11 @@ SCREENING_EPISODES = 8  # twice as many for children
 CHOICE = 512  # episodes on which candidates are ranked
 POPULATION_FACTOR = 2.0  # times the usual population of CMA-ES
 GIVEN_STEP = 0.5  # of the usual first steps, for a tree that was made on purpose
-FINE_STEP = 0.3  # the same, for one that is good already
+FINE_STEP = 0.3  # for one that is good already
 MIN_SPREAD = 1e-3  # of a population, at which an optimiser ends
 HARD_STARTS = 16  # that are kept, of twice as many episodes as are ranked
 MINING_GENERATIONS = 15  # after which others are looked for
-HARD_WEIGHT = 0.3  # of the hard starts in the value of a candidate
+HARD_WEIGHT = 0.3  # in the value of a candidate
 FAILURE_DISTANCE = 8.0  # times that between the median and the worst tenth: a start further below has failed
 KINK_SHARE = 0.5  # of splits, where starts fail
 STATES = 4000  # visited ones, through which tests are put, and to which laws are fitted
@@ -56,9 +56,7 @@ STATES = 4000  # visited ones, through which tests are put, and to which laws ar
 
 @dataclass
 class Task:
-    """A tree under optimisation."""
-
-    tree: Tree
+    tree: Tree  # under optimisation
     free: Free
     optimiser: CMA | ARS
     mean: float = -np.inf
@@ -81,14 +79,16 @@ class Search:
         self.best: ScoredTree | None = None
 
     def count(self, number: int, least: int) -> int:
-        """A number of candidates, generations or episodes, by the effort."""
+        """A number of candidates or episodes, by the effort."""
         return max(least, round(number * self.effort))
+
+    def generations(self, number: int) -> int:  # no more with more effort: a card waits for each of them
+        return max(1, round(number * min(1.0, self.effort)))
 
     # -- stages --------------------------------------------------------------------------------------------------------
 
     @property
-    def mean(self) -> float:
-        """Of the best tree so far."""
+    def mean(self) -> float:  # of the best tree so far
         return -np.inf if self.best is None else self.best.mean
 
     def fresh(self, leaves: int, parent: Tree | None, states: Array) -> None:
@@ -97,8 +97,7 @@ class Search:
         half = first[0] if parent is None else (first[0] + 1) // 2
         tasks = self.beginnings(leaves, states, half)
         if parent is not None:
-            through = self.visited(parent)
-            grown = []
+            through, grown = self.visited(parent), []
             for _ in range(self.count(RANDOM_TREES // 2, 4)):
                 child = parent
                 while child.n_leaves < leaves:
@@ -144,16 +143,15 @@ class Search:
         """Children of a good tree, and the tree itself."""
         failing = self.mine(parent)
         through = self.visited(parent)
-        if self.hard is not None:
-            through = np.concatenate([through, self.visited(parent, self.hard)])
-        children: list[tuple[Tree, int]] = []
+        through = through if self.hard is None else np.concatenate([through, self.visited(parent, self.hard)])
+        children = list[tuple[Tree, int]]()
         for i in range(self.count(CHILDREN, 4)):
             if parent.n_leaves == 1 or i % 3 == 0:
                 children.append((self.proposals.relawed(parent), 0))
             else:
                 less = self.proposals.pruned(parent)
-                kinks = KINK_SHARE if failing else 0.0
-                children.append((self.proposals.split(less, through, kinks), len(less.nodes)))
+                split = self.proposals.split(less, through, KINK_SHARE if failing else 0.0)
+                children.append((split, len(less.nodes)))
         rounds = self.rounds(REGROWN)
         children = self.screened(children, rounds[0][0] - 1, 2 * SCREENING_EPISODES)
         tasks = [self.task(tree, old) for tree, old in children]
@@ -169,7 +167,7 @@ class Search:
 
     def rounds(self, rounds: Sequence[Round]) -> list[Round]:
         """Candidates, generations and episodes, by the effort; one candidate is left in the end."""
-        return [(min(a, self.count(a, 2)), self.count(b, 1), self.count(c, 2)) for a, b, c in rounds]
+        return [(min(a, self.count(a, 2)), self.generations(b), self.count(c, 2)) for a, b, c in rounds]
 
     def task(self, tree: Tree, parent: int, part: float = 0.0, cma: bool = False) -> Task:
         """Tasks alternate between the two optimisers: a cliff without noise wants CMA-ES, noise wants ARS.
@@ -199,22 +197,31 @@ class Search:
         seeds = self.episodes(self.count(16, 2)) if seeds is None else seeds
         return self.units.of(self.trials.watched(self.units.physical(tree), seeds, STATES)[1])
 
-    def value(self, tree: Tree, seeds: Array) -> float:
-        return float(self.values([tree], seeds)[0])
-
     def values(self, trees: Sequence[Tree], seeds: Array) -> Array:
         """Of trees that differ in their numbers only."""
-        physical = [self.units.physical(tree) for tree in trees]
-        values: Array = self.trials.returns_of(physical, seeds).mean(axis=1)
+        return self._with_hard(partial(self.trials.returns_of, [self.units.physical(tree) for tree in trees]), seeds)
+
+    def generation(self, task: Task, vectors: Array, seeds: Array) -> Array:
+        """What the rows of a population are worth. For a card Python would be too slow tree by tree."""
+        tree, free, trials = task.tree, task.free, self.trials
+        if not (isinstance(trials, CardTrials) and trials.on_card):
+            return self.values([with_numbers(tree, free, x) for x in vectors], seeds)
+        forest = self.units.physical(population(tree, free, vectors))
+        return self._with_hard(partial(trials.returns_in, forest, len(vectors)), seeds)
+
+    def _with_hard(self, returns: Callable[[Array], Array], seeds: Array) -> Array:
+        """Mean returns, hard starts counted along. `returns`: (trees, episodes)."""
+        values: Array = returns(seeds).mean(axis=1)
         if self.hard is not None:
-            hard = self.trials.returns_of(physical, self.hard).mean(axis=1)
-            values = (1 - HARD_WEIGHT) * values + HARD_WEIGHT * hard
+            values = (1 - HARD_WEIGHT) * values + HARD_WEIGHT * returns(self.hard).mean(axis=1)
         return values
 
     def screened(self, trees: list[tuple[Tree, int]], keep: int, episodes: int) -> list[tuple[Tree, int]]:
         """The best few on a few common episodes."""
+        if not trees:
+            return []
         seeds = self.episodes(self.count(episodes, 1))
-        values = np.array([self.value(tree, seeds) for tree, _ in trees])
+        values = self.values([tree for tree, _ in trees], seeds)
         return [trees[i] for i in np.argsort(-values, kind="stable")[:keep]]
 
     def mine(self, tree: Tree) -> bool:
@@ -237,9 +244,7 @@ class Search:
                 break
             if mined and generation % MINING_GENERATIONS == 0:
                 self.mine(task.best)
-            seeds = self.episodes(episodes)
-            asked = [with_numbers(task.tree, task.free, x) for x in optimiser.ask()]
-            optimiser.tell(self.values(asked, seeds))
+            optimiser.tell(self.generation(task, optimiser.ask(), self.episodes(episodes)))
         self.hard = None
 
     def halving(

@@ -159,7 +159,7 @@ def _searched(agent: Laws, trials: Trials, stage: int, what: str, leaves: int, e
             units = measured_units(agent.searched, lessons.states)
             search = Search(trials, units, agent.seed, stage + LESSON_STAGE, effort)
             searches.append(search)
-            trees = fitted_partitions(search, lessons, leaves, search.count(FRESH[0][0], 1))
+            trees = fitted_partitions(search, lessons, leaves, min(FRESH[0][0], search.count(FRESH[0][0], 1)))
             _raced(agent, search, trees + distilled(search, lessons, leaves), what, leaves)
     search = Search(trials, state_units(agent), agent.seed, stage, effort)
     searches.append(search)
@@ -209,9 +209,10 @@ def _adopt(agent: Laws, trials: Trials, tree: Tree, stage: int) -> None:
     seeds = seeds_of(agent.seed, LAWS_CONFIRMED, 0, max(2, round(CONFIRMED_EPISODES * trials.effort)))
 
     def tidied(tolerance: float) -> Tree:
+        trials.on_card = on_card
         trials.reserve = agent.searched.horizon * len(seeds)
         form, complete = Tidying(trials, tree, tolerance, agent.seed, stage, trials.effort, state_units(agent)).run()
-        trials.reserve = 0
+        trials.reserve, trials.on_card = 0, False
         if complete:
             state.tidying = float(trials.samples - used)
         elif known and form.n_leaves in tidy:
@@ -219,12 +220,15 @@ def _adopt(agent: Laws, trials: Trials, tree: Tree, stage: int) -> None:
         return form
 
     trials.reserve = 0
+    on_card, trials.on_card = trials.on_card, False  # what is reported does not depend on the device
     try:
         adopt(agent, trials, tree, seeds, tidied, 0.0)
     except Spent:
         mean, held = state.frontier.raw[tree.n_leaves].mean, tidy.get(tree.n_leaves)
         if not known and (held is None or mean > held.mean):
             tidy[tree.n_leaves] = ScoredTree(tree, mean)
+    finally:
+        trials.on_card = on_card
 
 
 def _begin(agent: Laws, trials: Trials) -> None:
@@ -259,7 +263,7 @@ def _planned(agent: Laws, trials: Trials) -> Array:
     """Lessons of sampled look-ahead, where nobody else teaches; none where no plant can go on from any state."""
     if trials.twin is None:
         return np.zeros((0, 0))
-    room = trials.effort * (BUDGET if trials.left is None else min(BUDGET, LESSONS_SHARE * trials.left))
+    room = min(1.0, trials.effort) * (BUDGET if trials.left is None else min(BUDGET, LESSONS_SHARE * trials.left))
     lessons = planned(trials.twin, agent.seed, int(room))
     trials.count(lessons.steps)
     both = np.concatenate([lessons.states, lessons.actions], axis=1)

@@ -10,7 +10,7 @@ All in physical units: a zero or a round number must be one where the engineer r
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -58,7 +58,7 @@ class Tidying:
         self.many = seeds_of(seed, LAWS_TIDIED, 0, max(2, round(SERIES_FACTOR * JUDGED_EPISODES * effort)))
         self.judged = self.many[: max(2, round(JUDGED_EPISODES * effort))]
         self.few = self.judged[: max(1, round(JUDGED_EPISODES // SERIES_FACTOR * effort))]
-        self.generations, self.clock = max(1, round(POLISH_GENERATIONS * effort)), number * STAGE_EPISODES
+        self.generations, self.clock = max(1, round(POLISH_GENERATIONS * min(1.0, effort))), number * STAGE_EPISODES
         self.episodes = max(2, round(POLISH_EPISODES * effort))
         self.goal = -math.inf
 
@@ -83,6 +83,9 @@ class Tidying:
 
     def score(self, tree: Tree, seeds: Array | None = None) -> float:
         return float(self.trials.returns(tree, self.judged if seeds is None else seeds).mean())
+
+    def scores(self, trees: Sequence[Tree], seeds: Array) -> Array:
+        return np.asarray(self.trials.returns_of(trees, seeds).mean(axis=1))
 
     # -- the parts, in their order -------------------------------------------------------------------------------------
 
@@ -121,7 +124,8 @@ class Tidying:
             candidates = [k for k in np.flatnonzero(v).tolist() if not self.needed(v, k)]
             if not candidates:
                 return
-            harm = sorted((-self.score(with_numbers(self.tree, free, _put(v, [k])), self.few), k) for k in candidates)
+            scores = self.scores([with_numbers(self.tree, free, _put(v, [k])) for k in candidates], self.few)
+            harm = sorted(zip(-scores, candidates, strict=True))
             width = max(1, len(candidates) // 4) if width is None else width
             dropped: list[int] = []
             for _, k in harm:
@@ -164,7 +168,7 @@ class Tidying:
         for _ in range(times * self.generations):
             seeds = seeds_of(self.seed, LAWS_POLISHED, self.clock, self.episodes)
             self.clock += self.episodes
-            cma.tell(np.array([self.score(changed(x), seeds) for x in cma.ask()]))
+            cma.tell(self.scores([changed(x) for x in cma.ask()], seeds))
         better = changed(cma.mean)
         return better if self.score(better) > self.score(tree) else tree
 
@@ -215,8 +219,9 @@ class Tidying:
         least = self.score(self.tree) - self.tolerance / 4
         for k in sorted(np.flatnonzero(v).tolist(), key=lambda k: -abs(v[k])):
             for digits in range(1, MAX_DIGITS + 1):
-                trees = {end: with_numbers(self.tree, free, _put(v, [k], end)) for end in rounded(v[k], digits)}
-                got, value = max((self.score(tree), end) for end, tree in trees.items())
+                ends = rounded(v[k], digits)
+                trees = [with_numbers(self.tree, free, _put(v, [k], end)) for end in ends]
+                got, value = max(zip(self.scores(trees, self.judged), ends, strict=True))
                 if got >= least:
                     v = _put(v, [k], value)
                     self.tree = with_numbers(self.tree, free, v)
@@ -226,10 +231,8 @@ class Tidying:
 class DearTidying(Tidying):
     """With a budget, where an episode of the tree takes about so many `steps`.
 
-    1. all numbers get the fewest digits that do
-    2. of the coefficients, ordered by how much each moves the score (its size times the deviation of its variable), as
-       many go as may go: found by bisection, then one by one
-    3. gains are halved
+    All numbers get the fewest digits that do. Of the coefficients, ordered by how much each moves the score (its size
+    times the deviation of its variable), as many go as may go: by bisection, then one by one. Gains are halved.
     """
 
     def __init__(
@@ -272,10 +275,8 @@ class DearTidying(Tidying):
         kept, lost = 0, len(order)  # so many may go; so many may not
         while lost - kept > 1:
             count = (kept + lost + 1) // 2
-            if self.accept(with_numbers(begin, free, _put(v, order[:count]))):
-                kept = count
-            else:
-                lost = count
+            accepted = self.accept(with_numbers(begin, free, _put(v, order[:count])))
+            kept, lost = (count, lost) if accepted else (kept, count)
         for k in order[lost:].tolist():
             self.accept(with_numbers(self.tree, free, _put(numbers_of(self.tree, free), [k])))
 

@@ -4,6 +4,7 @@ An episode is known by its seed: the same seed gives the same start state and th
 on it, in any order, on the compiled plant as in Gymnasium's loop.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -57,10 +58,22 @@ def seeds_of(seed: int, purpose: int, first: int, count: int) -> Array:
     return seeds
 
 
-def affordable(problem: Problem, samples: float | None, leaves: int) -> float:
-    """The effort at which a search takes about so many samples: its cost goes with the third power."""
-    episodes = STAGE if leaves == 1 else LADDER
-    return 1.0 if samples is None else min(1.0, (samples / (episodes * problem.horizon)) ** (1 / 3))
+def keys_of(seeds: Array) -> Array:
+    """The key of the stream of each episode."""
+    keys = np.empty(len(seeds), np.uint64)
+    _keys(seeds, keys)
+    return keys
+
+
+def affordable(problem: Problem, samples: float | None, leaves: int, most: float = 1.0) -> float:
+    """The effort at which a search takes about so many samples.
+
+    Its cost goes with the third power, and above 1 with the second: there are no more generations then.
+    """
+    if samples is None:
+        return most
+    share = samples / ((STAGE if leaves == 1 else LADDER) * problem.horizon)
+    return min(most, float(share ** (1 / 3)) if share < 1.0 else math.sqrt(share))
 
 
 class Trials:
@@ -79,6 +92,7 @@ class Trials:
         self.slow = False  # an environment that is none of our plants
         self.twin: Problem | None = None  # the problem with its compiled plant, which can go on from any state
         self.lanes: Lanes | None = None  # of a compiled plant
+        self.on_card = False  # whether returns come from a graphics card (laws/card_trials.py)
         self.together = problem.plant is not None and problem.plant.costly  # a population side by side
         self.open(jobs)
 
@@ -138,7 +152,7 @@ class Trials:
         if self.slow:
             rollouts = self.roll_out([Job(tree, seed, horizon) for seed in seeds.tolist()])
             return np.array([rollout.total for rollout in rollouts])
-        self._check(len(seeds) * horizon)
+        self.check(len(seeds) * horizon)
         returns = np.zeros(len(seeds))
         self.count(self._run(tree, seeds, horizon, returns, NO_VISITS, self.unseen))
         return finite(returns)
@@ -161,7 +175,7 @@ class Trials:
         """
         horizon = max(1, min(self.problem.horizon, MOST_WATCHED // len(seeds)))
         if not self.slow:
-            self._check(len(seeds) * horizon)
+            self.check(len(seeds) * horizon)
         visits, seen = np.zeros(len(tree.nodes), np.int64), np.empty((len(seeds) * horizon, self.variables))
         returns = np.zeros(len(seeds))
         steps = self._run(tree, seeds, horizon, returns, visits, seen)
@@ -184,7 +198,7 @@ class Trials:
         arena = self.arena_of_moments(seed)
         if arena is None:
             return None
-        self._check(2 * count * (len(actions) + 2) * self.problem.horizon)
+        self.check(2 * count * (len(actions) + 2) * self.problem.horizon)
         before, moments = arena.steps, arena.moments(at, count, seed)
         futures = arena.futures(tree, moments, actions, hold)
         self.count(arena.steps - before)
@@ -206,7 +220,7 @@ class Trials:
                 if not abs(reward) <= HUGE:
                     raise bad_reward(self.problem, where)
 
-    def _check(self, steps: int) -> None:
+    def check(self, steps: int) -> None:
         """Raise where the budget, or the patience of the user, ends."""
         if self.stopped() or not self._affords(steps):
             raise Spent
@@ -248,9 +262,8 @@ class Trials:
     def _on_plant(self, kernel: Any, who: Any, seeds: Array, horizon: int, returns: Array, *kept: Array) -> int:
         assert self.problem.plant is not None
         assert self.lanes is not None
-        keys = np.empty(len(seeds), np.uint64)
-        _keys(seeds, keys)
-        stage, episodes = stage_of(self.problem.plant, horizon), Episodes(np.uint64(0), returns, 0, len(seeds), keys)
+        stage = stage_of(self.problem.plant, horizon)
+        episodes = Episodes(np.uint64(0), returns, 0, len(seeds), keys_of(seeds))
         steps = kernel(*self.problem.plant.batch, stage, who, self.lanes, episodes, *kept)
         self.lanes.fault[0] = OK  # a law that drives the plant out of all numbers has lost; the search goes on
         return int(steps)

@@ -59,6 +59,23 @@ def with_numbers(tree: Tree, free: Free, vector: Array) -> Tree:
     return Tree(nodes, tree.actions, weights, tree.laws._replace(gains=gains, offsets=offsets))
 
 
+def population(tree: Tree, free: Free, vectors: Array) -> Tree:
+    """`with_numbers` of every row, all in the arrays of one, one after the other: rows of arrays are changed alike.
+
+    Children are counted from each tree's own root.
+    """
+    assert tree.laws is not None
+
+    def repeated(array: Array) -> Array:
+        return np.tile(array, (len(vectors), *[1] * (array.ndim - 1)))
+
+    masks = (free.weights, free.cuts, free.gains, free.offsets)
+    laws = tree.laws._replace(gains=repeated(tree.laws.gains), offsets=repeated(tree.laws.offsets))
+    forest = Tree(repeated(tree.nodes), repeated(tree.actions), repeated(tree.weights), laws)
+    parts = np.split(vectors, np.cumsum([int(mask.sum()) for mask in masks[:-1]]), axis=1)
+    return with_numbers(forest, Free(*map(repeated, masks)), np.concatenate([part.ravel() for part in parts]))
+
+
 def steps_of(tree: Tree, free: Free, parent: int = 0) -> Array:
     """The standard deviation with which each number begins to move.
 

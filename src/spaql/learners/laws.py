@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from spaql.ground.arrays import Array
+from spaql.ground.checks import DEVICES
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.learners.agent import Agent, Learned
 from spaql.learners.law_files import Frontier, arrays_of, finite, lessons_of_file, restored
-from spaql.learners.options import count, learner, names, number, option, switch
+from spaql.learners.options import count, learner, names, number, one_of, option, switch
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES, new_outer
 from spaql.plants.loop import with_previous
 from spaql.plants.problem import Problem
@@ -75,14 +76,17 @@ class Laws(Agent):
     advice = "give it more samples, or allow more leaves (max_leaves)"
     max_leaves: int = option("largest number of leaves", count(1, 64), default=4)
     effort: float = option(
-        "candidates, generations and episodes of a stage, relative to the default; below 1 faster and less thorough",
-        number(0.0, 1.0, above=True),
+        "candidates, generations and episodes of a stage, relative to the default; above 1 no more generations",
+        number(0.0, 100.0, above=True),
         default=1.0,
     )
     jobs: int = option(
         "worker processes for Gymnasium environments; the laws do not depend on their number",
         count(1, 10_000),
         default=1,
+    )
+    device: str = option(
+        "where the episodes of the search run: cpu, or cuda, a graphics card", one_of(*DEVICES), default="cpu"
     )
     provable: bool = option(
         "prefer, among laws of equal return, the one of which more can be proven (`policy.prove`); for balancing",

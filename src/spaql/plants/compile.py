@@ -155,7 +155,7 @@ def scalar(function: Callable[..., Any], callers: tuple[Callable[..., Any], ...]
 
         # the name of our module: the code on disk must load where the user's module is not to be found
         scope = dict(function.__globals__) | {"__name__": __name__}
-        scope |= {name: fast(scope[name]) for name in _names(function.__code__) if name in scope}
+        scope |= {name: fast(scope[name]) for name in names_in(function.__code__) if name in scope}
         cells = tuple(types.CellType(fast(cell.cell_contents)) for cell in function.__closure__ or ())
         name, defaults = function.__name__, function.__defaults__
         _compiled[key] = inlined(types.FunctionType(function.__code__, scope, name, defaults, cells or None))
@@ -164,7 +164,7 @@ def scalar(function: Callable[..., Any], callers: tuple[Callable[..., Any], ...]
 
 def _draws(function: Callable[..., Any]) -> bool:
     """Whether it calls Python's or NumPy's random numbers, which compile but follow no seed of ours."""
-    names = _names(function.__code__)
+    names = names_in(function.__code__)
     used = [function.__globals__[name] for name in names if name in function.__globals__]
     used += [cell.cell_contents for cell in function.__closure__ or ()]
     if any(value is np for value in used) and "random" in names and "random" not in function.__globals__:
@@ -175,9 +175,9 @@ def _draws(function: Callable[..., Any]) -> bool:
     return drawing or any(id(value) in homes for value in used)
 
 
-def _names(code: types.CodeType) -> set[str]:
+def names_in(code: types.CodeType) -> set[str]:
     inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]
-    return set(code.co_names).union(*(_names(c) for c in inner))
+    return set(code.co_names).union(*(names_in(c) for c in inner))
 
 
 def digest(function: Callable[..., Any]) -> bytes:
@@ -196,7 +196,7 @@ def digest(function: Callable[..., Any]) -> bytes:
             add("function", str(seen.setdefault(item, len(seen))).encode())
             if again:
                 continue  # written already; its number tells which it was
-            names = sorted(_names(item.__code__))
+            names = sorted(names_in(item.__code__))
             used = [item.__globals__[n] for n in names if n in item.__globals__]
             own = [module for module in used if isinstance(module, types.ModuleType) and module not in _MODULES]
             cells = [cell.cell_contents for cell in item.__closure__ or ()]

@@ -47,7 +47,9 @@ def check_proof(certificate: str | PathLike[str], policy: Policy | Controller, p
 
 
 def proof_about(policy: Policy, proof: Any) -> Proof:
-    """What `prove` has returned in this process, if it is about this policy."""
+    """What `prove` has returned in this process, if it is about this policy; a file of it is checked."""
+    if isinstance(proof, str | PathLike):
+        return check_proof(proof, policy)
     if not isinstance(proof, Proof):
         raise SpaqlError(f"a proof is what policy.prove() returns, or a file of one, not {echoed(proof)}")
     if proof.claim.policy != of_rules(policy.rules):

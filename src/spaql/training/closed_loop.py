@@ -1,13 +1,14 @@
 """Episodes of a tree, or of a function of the observation, as the controller: on compiled plants, in environments."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from spaql.ground import streams
 from spaql.ground.arrays import Array
+from spaql.ground.checks import whole
 from spaql.ground.compiling import inlined, kernel, machine_code
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import EPISODES, at_work, working
@@ -16,6 +17,7 @@ from spaql.plants.chart import HUGE
 from spaql.plants.environment import open_environment
 from spaql.plants.plant import Batch, Rows
 from spaql.plants.problem import Problem
+from spaql.policy.certificate import Certificate
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.outputs import Allowed, allowed_by, settled
 from spaql.training.lanes import (
@@ -36,6 +38,7 @@ from spaql.trees.tree import Tree, decide_row
 
 if TYPE_CHECKING:
     from spaql.policy.controller import Controller
+    from spaql.policy.policy import Policy
 
 STRETCH = 4096  # episodes between two checks for Ctrl-C
 
@@ -86,11 +89,27 @@ def _stretches(plant_seed: int, returns: Array) -> Iterator[Episodes]:
         yield Episodes(np.uint64(plant_seed), returns, first, min(first + STRETCH, len(returns)))
 
 
-def evaluated(problem: Problem, tree: Tree, episodes: int, seed: int) -> Evaluation:
+def evaluated(problem: Problem, tree: Tree, episodes: int, seed: int, device: str = "cpu") -> Evaluation:
     """See `Policy.evaluate`."""
+    if device == "cuda":
+        from spaql.cuda.card_rollouts import evaluated_on_card
+
+        return evaluated_on_card(problem, tree, episodes, seed)
     tally = new_tally(problem, episodes)
     usage = run_episodes(problem, tree, episodes, seed, tally=tally)
     return counted(problem, usage.returns, usage.samples, tally, seed)
+
+
+def certified(
+    policy: "Policy", episodes: int, seed: int, confidence: float, date: str | None, device: str
+) -> Certificate:
+    """See `Policy.certify`. The card only counts failures: so many episodes have no room in memory."""
+    if device == "cpu":
+        return policy.evaluate(episodes, seed).certificate(confidence, date)
+    from spaql.cuda.card_rollouts import failures_on_card
+
+    episodes, first = whole("episodes", episodes, 1, 10**12), policy.evaluate(1, seed).certificate(confidence, date)
+    return replace(first, episodes=episodes, failures=failures_on_card(policy.problem, policy.rules, episodes, seed))
 
 
 def tree_steps(

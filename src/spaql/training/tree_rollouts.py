@@ -13,7 +13,7 @@ from spaql.ground.compiling import inlined, kernel
 from spaql.plants.plant import Batch, Rows
 from spaql.training.lanes import WIDTH, Episodes, Lanes, Stage, run_lanes
 from spaql.trees.laws import ORDERED, SCORES, THRESHOLD, LeafLaws, apply_law
-from spaql.trees.tree import LEAF, CompiledTree, Tree, descend, has_oblique
+from spaql.trees.tree import LEAF, CompiledTree, Tree, descend, has_oblique, one_behind_the_other
 
 SMALL_TREE = 127  # nodes: up to here every lane is tested at every node
 
@@ -190,15 +190,14 @@ class TreeBatch(NamedTuple):
 
 def forest_of(trees: Sequence[Tree], episodes: int) -> TreeBatch:
     """The trees have laws of one kind, and equally many nodes."""
-    size, nodes = len(trees[0].nodes), np.concatenate([tree.nodes for tree in trees])
+    size, forest = len(trees[0].nodes), one_behind_the_other(trees)
+    nodes = forest.nodes
     root = np.repeat(size * np.arange(len(trees), dtype=np.int32), size)
     inner = nodes["feature"] != LEAF
     for side in ("low", "high"):
         nodes[side][inner] += root[inner]
-    laws = [tree.laws for tree in trees if tree.laws is not None]
-    gains, offsets = np.concatenate([law.gains for law in laws]), np.concatenate([law.offsets for law in laws])
-    weights = np.concatenate([tree.weights for tree in trees])
-    return TreeBatch(nodes, weights, laws[0]._replace(gains=gains, offsets=offsets), size, episodes)
+    assert forest.laws is not None
+    return TreeBatch(nodes, forest.weights, forest.laws, size, episodes)
 
 
 @inlined

@@ -4,7 +4,7 @@ A node tests one variable, `x[feature] >= cut`, or, where `feature` is the numbe
 them. A point on a cut goes to the high side, as in the partition. Node 0 is the root.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -79,6 +79,7 @@ def decide_row(controller: CompiledTree, observations: Array, row: int, action: 
 
 NODE = np.dtype([("cut", "f8"), ("feature", "i4"), ("low", "i4"), ("high", "i4")], align=True)
 LEAF = -1
+PARTS = ("nodes", "actions", "weights")  # of a tree, a row per node
 Way = TypeVar("Way")
 
 
@@ -172,6 +173,16 @@ def carried(tree: Tree, first: Way, beyond: Callable[[Way, int, bool], Way]) -> 
         if tree.nodes["feature"][node] != LEAF:
             for side in ("low", "high"):
                 ways[int(tree.nodes[side][node])] = beyond(way, node, side == "high")
+
+
+def one_behind_the_other(trees: Sequence[Tree]) -> Tree:
+    """Trees with as many nodes each, and laws of one kind, in the arrays of one; children as in each tree alone."""
+    laws = [tree.laws for tree in trees if tree.laws is not None]
+    joined = laws[0]._replace(
+        gains=np.concatenate([law.gains for law in laws]), offsets=np.concatenate([law.offsets for law in laws])
+    ) if laws else None  # fmt: skip
+    nodes, actions, weights = (np.concatenate([getattr(tree, part) for tree in trees]) for part in PARTS)
+    return Tree(nodes, actions, weights, joined)
 
 
 def bounds_of(tree: Tree) -> tuple[Array, Array]:

@@ -1,0 +1,1 @@
+"""Episodes on a graphics card, one thread each: `device="cuda"` (extra `cuda`)."""

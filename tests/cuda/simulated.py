@@ -1,0 +1,78 @@
+"""Run with NUMBA_ENABLE_CUDASIM=1: prints what Numba's simulator of a card gives beside the CPU, as JSON."""
+
+import json
+from dataclasses import fields
+
+import numpy as np
+
+import spaql
+from spaql.laws.card_trials import CardTrials
+from spaql.laws.trials import Trials, seeds_of
+from spaql.laws.vector import all_free, numbers_of, population, with_numbers
+from spaql.policy.outputs import kinds_of, leaf
+from spaql.policy.policy import Policy
+from spaql.trees.edits import constant, split, split_law
+from spaql.trees.laws import SCORES
+
+rng, told = np.random.default_rng(0), {}
+
+
+def law_of(problem, kind):
+    d, outputs = len(problem.state), len(problem.actions.values) if kind == SCORES else problem.actions.axes
+    return rng.normal(size=(outputs, d)), rng.normal(size=outputs)
+
+
+def two_laws(problem, kind):
+    tree = leaf(problem.actions, *law_of(problem, kind), kind)
+    return split_law(tree, 0, rng.normal(size=len(problem.state)), 0.1, law_of(problem, kind), law_of(problem, kind))
+
+
+def two_actions(problem):
+    low, high = (np.array(end) for end in problem.actions.bounds)
+    weights = np.eye(len(problem.state))[0]
+    return split(constant(len(problem.state), low), 0, weights, 0.0, low, high)
+
+
+def same(problem, tree):
+    policy = Policy(problem, tree, "law tree", "")
+    card, cpu = policy.evaluate(3, 5, device="cuda"), policy.evaluate(3, 5)
+    pairs = [(getattr(card, part.name), getattr(cpu, part.name)) for part in fields(cpu)]
+    return all(np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b for a, b in pairs)
+
+
+for name in ("pendulum", "cartpole", "mountain-car", "acrobot", "cartpole-swing-up"):
+    problem = spaql.make(name, horizon=6)
+    told[f"{name}: constant actions"] = same(problem, two_actions(problem))
+    for kind in kinds_of(problem.actions):
+        told[f"{name}: laws of kind {kind}"] = same(problem, two_laws(problem, kind))
+
+noisy = spaql.make(
+    "pendulum", horizon=6, m=spaql.Between(0.8, 1.2), process_noise={"velocity": 0.1},
+    observation_noise={"velocity": 0.1}, limits=[spaql.Limit("velocity", -1.0, 1.0)],
+)  # fmt: skip
+told["noise, random parameters, limits"] = same(noisy, two_laws(noisy, 0))
+looped = spaql.loop(spaql.make("pendulum", horizon=6), delay={"actuator": 1}, rates=20.0)
+told["a loop with a delay and a rate"] = same(looped, two_laws(looped, 0))
+
+policy = Policy(noisy, two_laws(noisy, 0), "law tree", "")
+card, cpu = (policy.certify(7, 3, date="2026-01-31", device=device).certificate for device in ("cuda", "cpu"))
+told["certificates"] = card == cpu
+
+trials, problem = Trials(spaql.make("pendulum", horizon=6)), spaql.make("pendulum", horizon=6)
+tree = two_laws(problem, 0)
+free = all_free(tree, np.ones(3, bool))
+vectors = numbers_of(tree, free) + rng.normal(size=(3, len(numbers_of(tree, free))))
+seeds = seeds_of(0, 21, 0, 4)
+own = np.array([trials.returns(with_numbers(tree, free, row), seeds) for row in vectors])
+on_card = CardTrials(problem)
+told["a population at once"] = np.array_equal(own, on_card.returns_in(population(tree, free, vectors), 3, seeds))
+told["steps are counted"] = on_card.samples == trials.samples
+
+laws = []
+for device in ("cpu", "cuda"):
+    agent = spaql.Laws(spaql.make("pendulum", horizon=5), max_leaves=1, effort=0.02, seed=3, device=device)
+    agent.learn(samples=1200, progress=False)
+    laws.append((agent.state.outer.tolist()[:2], agent.policy().evaluate(20, 1).mean))
+told["a search"] = laws[0] == laws[1]
+
+print(json.dumps({name: bool(value) for name, value in told.items()}))
