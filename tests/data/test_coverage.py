@@ -64,6 +64,7 @@ def test_half_of_the_square_is_half(square):
     assert made.one_action > 0.99
 
 
+@pytest.mark.slow
 def test_against_what_the_plant_reaches_not_what_is_declared():
     """On Pendulum cos and sin lie on a circle: most of the declared square cannot be reached."""
     problem = spaql.make("pendulum")

@@ -129,6 +129,7 @@ def test_a_reference_that_jumps_is_no_angle():
     assert not turns(data).any()
 
 
+@pytest.mark.slow
 def test_in_the_model_it_jumps_back_too():
     problem, data = spaql.cube(2, 1, 20), turntable(2 * np.pi)
     learned = imagined(problem, model_of(problem, data), data, data.states[:1], np.random.default_rng(1))

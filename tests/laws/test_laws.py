@@ -88,6 +88,7 @@ def test_a_constant_added_to_every_reward_of_episodes_of_fixed_length_changes_no
     np.testing.assert_allclose(plain.predict(states)[0], shifted.predict(states)[0], atol=0.05)
 
 
+@pytest.mark.slow
 def test_with_one_action_there_is_nothing_to_find():
     @spaql.reset
     def start(u):

@@ -83,6 +83,7 @@ def roll(place, push):
     return (place + 0.2 * push,), -abs(place - 1.0), False
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick_search")
 def test_atlas_keeps_limits_also_where_the_reward_is_learned():
     """Nobody told it what is paid, and more is paid beyond the limit."""

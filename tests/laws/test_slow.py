@@ -233,6 +233,7 @@ def test_what_goes_wrong_in_a_worker_is_one_clear_message(env, said):
     assert agent.predict([0.1])[0].shape == (1,)  # it goes on with what it has
 
 
+@pytest.mark.slow
 def test_an_error_in_the_middle_keeps_what_was_found_and_counts_the_steps():
     agent = spaql.Laws(line(Later(good=9000)), max_leaves=1)
     with pytest.raises(spaql.SpaqlError, match="observation"):

@@ -92,6 +92,7 @@ def test_what_is_remembered_already_is_not_advised_again():
     assert [axis.name for axis in half.with_memory().problem.state] == names
 
 
+@pytest.mark.slow
 def test_in_the_model_memory_follows_to_the_last_bit(agent):
     made = agent.with_memory()
     data, problem = made.state.memory.data(180), made.problem_told
@@ -103,6 +104,7 @@ def test_in_the_model_memory_follows_to_the_last_bit(agent):
     assert plain.step.python(*data.states[7], 0.0, 0.0, *data.actions[7], 0.5, 0.5, 0.5)[0][1:3] == (data.actions[7, 0], data.states[7, 1])
 
 
+@pytest.mark.slow
 def test_trust_says_so(agent):
     trust = agent.trust()
     assert trust.doubts[0].startswith("something is not observed: a model that remembers the steps before would miss ")

@@ -107,6 +107,7 @@ def test_parameters_that_do_not_fit_the_rest_of_a_file_are_refused(content, tmp_
         load_bytes(tmp_path, packed(parts | {"meta.json": json.dumps(meta)}))
 
 
+@pytest.mark.slow
 def test_a_hundred_mutated_descriptions_load_or_raise_our_own_error(content, tmp_path):
     rng, parts = random.Random(4), members(content)
     meta = json.loads(parts["meta.json"])

@@ -97,6 +97,7 @@ def test_all_are_drawn(everything):
         assert "nan" not in figure.caption
 
 
+@pytest.mark.slow
 def test_captions_tell_what_was_drawn(everything):
     captions = {figure.name[:2]: figure.caption for figure in everything[0]}
     assert "after 20 training episodes" in captions["01"]
@@ -110,6 +111,7 @@ def test_captions_tell_what_was_drawn(everything):
     assert "1, 2 and 3 balls" in captions["11"]
 
 
+@pytest.mark.slow
 def test_only_ink_and_the_colours_of_the_algorithms(everything):
     known = {INK, *(colour.lower() for colour in COLOURS.values())}
     for figure in everything[0]:
@@ -137,6 +139,7 @@ def test_colours_can_be_read_on_light_and_dark_pages(page):
         assert (light + 0.05) / (dark + 0.05) >= 3.0
 
 
+@pytest.mark.slow
 def test_many_on_one_page(everything):
     seen = set()
     for figure in everything[0]:
