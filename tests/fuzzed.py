@@ -164,7 +164,7 @@ def targets():
         "ZoomRL": Target(spaql.ZoomRL, dict(problem=cube, seed=0, lipschitz=1.0)),
         "Random": Target(spaql.Random, dict(problem=cube, seed=0)),
         "Atlas": Target(spaql.Atlas, dict(problem=cartpole, seed=0, gamma=0.99, cells=100, model_cells=100, neighbours=5, hold=5, explore=True, chance=0.1, controller="table", use_known=True, levels=3)),
-        "Laws": Target(spaql.Laws, dict(problem=pendulum, seed=0, max_leaves=1, teacher=None, jobs=1, effort=1.0)),
+        "Laws": Target(spaql.Laws, dict(problem=pendulum, seed=0, max_leaves=1, teacher=None, jobs=1, effort=1.0, observe=None, gains=None)),
         "learn": Target(lambda **given: spaql.Random(cartpole).learn(**given), dict(iterations=1, rollouts=1, callback=None, samples=None), ("iterations", "rollouts", "samples")),
         "learn_all": Target(spaql.learn_all, dict(agents=[spaql.Random(cartpole)], iterations=1, rollouts=1, jobs=1, callbacks=None, samples=None), ("iterations", "rollouts", "jobs", "samples")),
         "update": Target(lambda **given: spaql.SPAQL(cartpole).update(**given), dict(**rows, terminated=False, step=0)),

@@ -5,9 +5,9 @@ import pytest
 
 import spaql
 from spaql.laws.race import adopt
-from spaql.laws.tidy import Tidying, rounded
+from spaql.laws.tidy import Tidying
 from spaql.laws.trials import Spent, Trials, seeds_of
-from spaql.laws.vector import plain
+from spaql.laws.vector import plain, rounded
 from spaql.learners.law_files import ScoredTree
 from spaql.policy.outputs import leaf, make_laws
 from spaql.trees.edits import simplified

@@ -12,6 +12,7 @@ from spaql.laws.environments import Job, Rollout
 from spaql.laws.trials import Trials
 from spaql.laws.vector import Free, Units, everything, looked_at, numbers_of, varies, with_numbers
 from spaql.plants.problem import Problem
+from spaql.policy.gains import kept
 from spaql.trees.tree import Tree
 
 MAX_FULL_NUMBERS = 80  # beyond, only the diagonal of the covariance is adapted
@@ -179,7 +180,7 @@ class Walk:
     def average(self) -> Tree:
         """The mean of the laws since this was last asked for."""
         numbers, self.passed = np.mean(self.passed, axis=0), []
-        return with_numbers(self.tree, everything(self.tree), numbers)
+        return kept(self.running.problem, with_numbers(self.tree, everything(self.tree), numbers))
 
     def step(self, trials: Trials, horizon: int) -> None:
         """One generation: the same start state for both ends of a direction."""

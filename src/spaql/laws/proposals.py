@@ -7,7 +7,7 @@ from spaql.laws.sets_of_variables import Kept, sets_of
 from spaql.plants.problem import Problem
 from spaql.policy.outputs import kinds_of, leaf
 from spaql.trees.edits import Law, oblique, split_law, with_laws, without
-from spaql.trees.laws import SCORES
+from spaql.trees.laws import CLIP, SCORES
 from spaql.trees.tree import LEAF, Tree, leaf_of
 
 GAIN_SIZES = (0.3, 1.0, 3.0)
@@ -42,6 +42,8 @@ class Proposals:
         outputs = len(self.problem.actions.values) if kind == SCORES else self.problem.actions.axes
         gains = self.rng.normal(size=(outputs, d)) * size * self.variables(True)
         offsets = self.rng.normal(size=outputs) * min(size, 1.0)
+        if self.problem.gains is not None and kind == CLIP:
+            gains = self.problem.gains.signed(gains)
         if kind == SCORES:
             gains[0], offsets[0] = 0.0, 0.0
         return gains, offsets

@@ -25,6 +25,7 @@ from spaql.laws.vector import MAX_DIGITS, everything, numbers_of, with_numbers
 from spaql.learners.law_files import ScoredTree
 from spaql.learners.laws import COMPARISONS, ENOUGH_EPISODES, Laws
 from spaql.plants.problem import Problem
+from spaql.policy.gains import kept
 from spaql.proofs.loops_proven import room_used
 from spaql.proofs.prove import loop_of
 from spaql.proofs.questions import question
@@ -78,7 +79,7 @@ def loosened(problem: Problem, tree: Tree, rng: np.random.Generator, changes: in
         w = v.copy()
         w[live] *= np.exp(2.0 * rng.random() * POLISH_STEP * rng.normal(size=len(live)))
         w[live] = [float(f"{x:.{MAX_DIGITS}g}") for x in w[live]]
-        other = with_numbers(tree, free, w)
+        other = kept(problem, with_numbers(tree, free, w))
         used, line = room_used(loop_of(other, asked), asked, slope)
         if used < best:
             best, slope, v = used, line, w

@@ -21,6 +21,7 @@ from spaql.learners.law_files import ScoredTree
 from spaql.learners.laws import ENOUGH_EPISODES, Laws
 from spaql.plants.problem import Problem
 from spaql.policy.evaluation import paired
+from spaql.policy.gains import kept
 from spaql.trees.tree import Tree
 
 MIN_EPISODES = 2  # of every law
@@ -172,7 +173,7 @@ def adopt(
     tree, returns = law, before
     try:
         for share in (1.0, CAREFUL_SHARE, 0.0):
-            form = tidied(share * tolerance) if share else with_digits(law, MAX_DIGITS)
+            form = tidied(share * tolerance) if share else kept(agent.searched, with_digits(law, MAX_DIGITS))
             after = trials.returns(form, seeds)
             fine = no_worse(after, before, 2 * tolerance) if errors else paired(after, before)[0] >= -2 * tolerance
             if fine and (against is None or paired(after, against)[0] > 0.0):

@@ -35,6 +35,7 @@ from spaql.learners.law_files import ScoredTree
 from spaql.learners.laws import Laws, middle_action
 from spaql.plants.problem import constant_actions
 from spaql.policy.evaluation import significantly_less
+from spaql.policy.gains import kept
 from spaql.policy.outputs import kinds_of
 from spaql.trees.edits import constant
 from spaql.trees.tree import Tree
@@ -172,7 +173,7 @@ class First:
         lessons, self.state.exams = lessons_of(trials, teacher, agent.seed)
         self.state.taught = np.concatenate([lessons.states, lessons.actions], axis=1)
         if rules is not None and rules.laws is not None and rules.n_leaves <= agent.max_leaves:
-            self.taught = rules
+            self.taught = kept(self.problem, rules)
         laws = fitted_laws(agent, trials, 1, self.stage) if self.taught is None else [self.taught]
         tried = [Candidate(law, self.judged(law, 0, START_EPISODES)) for law in laws]
         self.pool += tried if self.taught is None else []
@@ -186,7 +187,7 @@ class First:
         law = best_regulator(self.trials, self.agent.seed, self.rng, floor.tree, share * self.budget.samples)
         if law is None or not keeps_within(law, self.live):
             return False
-        self.trials.limit = None
+        self.trials.limit, law = None, kept(self.problem, law)
         few = max(2, min(JUDGED_EPISODES, int(LOOK_SHARE * self.budget.samples / self.horizon))) if falls else 2
         tried = Candidate(law, self.judged(law, 0, few))
         self.pool.append(tried)
@@ -200,11 +201,10 @@ class First:
         high = np.max([rollout.moments[3] for still in good for rollout in still.rollouts], axis=0)
         actions = np.unique([middle_action(self.agent), *(still.tree.actions[0] for still in good)], axis=0)
         grid, best = pi_grid(problem) or p_grid(problem, list(actions), low, high), []
-        grid = [law for law in grid if keeps_within(law, self.live)]
         for share in (GRID_SHARE, GRID_SHARE / 2):
+            grid = [kept(problem, law) for law in grid if keeps_within(law, self.live)]
             best = best_of_grid(self.trials, self.agent.seed, grid, self.room(share))[:2] if grid else []
             grid = [best[0].tree, *neighbours(problem, best[0].tree, low, high)] if best else []
-            grid = [law for law in grid if keeps_within(law, self.live)]
         self.pool += best
         if self.good is None and best and best[0].mean > self.state.floor:
             self.good = best[0]

@@ -21,16 +21,19 @@ from spaql.laws.race import MAX_EPISODES, shown_no_worse
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import (
     MAX_DIGITS,
+    Free,
     Units,
     declared_units,
     everything,
     least_first,
     numbers_of,
     readable,
+    rounded,
     with_digits,
     with_numbers,
 )
 from spaql.learners.laws import ENOUGH_EPISODES
+from spaql.policy.gains import kept
 from spaql.policy.outputs import ranges_of
 from spaql.trees.edits import with_laws, without
 from spaql.trees.laws import CLIP, ORDERED, THRESHOLD
@@ -38,15 +41,13 @@ from spaql.trees.tree import LEAF, Tree
 
 JUDGED_EPISODES = 512
 SERIES_FACTOR = 8  # times as many, where dozens of trees are judged in turn: luck would carry some of them through
-POLISH_GENERATIONS = 12
-POLISH_EPISODES = 48
+POLISH_GENERATIONS, POLISH_EPISODES = 12, 48
 POLISH_STEP = 0.15  # relative change of a number
-HALVINGS = 14  # of gains
-JUDGEMENTS = 6  # that a tidying where episodes are dear can pay for, about
+HALVINGS, JUDGEMENTS = 14, 6  # of gains; that a tidying where episodes are dear can pay for, about
 
 
 class Tidying:
-    """A tree on its way. `tree` is always the best tidy form so far: the budget may end at any time."""
+    """A tree on its way. `tree` is always the best tidy form so far."""
 
     def __init__(
         self, trials: Trials, tree: Tree, tolerance: float, seed: int, number: int, effort: float,
@@ -77,9 +78,13 @@ class Tidying:
             self.prune()
         except Spent:
             complete = False
-            self.scale_tests(min)
-            self.tree = with_digits(self.tree, MAX_DIGITS)  # nobody reads more; the confirmation tells whether they do
+            self.scale_tests(min)  # nobody reads more digits; the confirmation tells whether they do
+            self.tree = kept(self.trials.problem, with_digits(self.tree, MAX_DIGITS))
         return readable(self.tree, self.units), complete
+
+    def changed(self, tree: Tree, free: Free, vector: Array) -> Tree:
+        """The tree with other numbers, and with what is known of gains."""
+        return kept(self.trials.problem, with_numbers(tree, free, vector))
 
     def score(self, tree: Tree, seeds: Array | None = None) -> float:
         return float(self.trials.returns(tree, self.judged if seeds is None else seeds).mean())
@@ -124,24 +129,26 @@ class Tidying:
             candidates = [k for k in np.flatnonzero(v).tolist() if not self.needed(v, k)]
             if not candidates:
                 return
-            scores = self.scores([with_numbers(self.tree, free, _put(v, [k])) for k in candidates], self.few)
+            scores = self.scores([self.changed(self.tree, free, _put(v, [k])) for k in candidates], self.few)
             harm = sorted(zip(-scores, candidates, strict=True))
             width = max(1, len(candidates) // 4) if width is None else width
             dropped: list[int] = []
             for _, k in harm:
                 if len(dropped) < width and not self.needed(_put(v, dropped), k):
                     dropped.append(k)
-            if self.accept(self.polished(with_numbers(self.tree, free, _put(v, dropped)))):
+            if self.accept(self.polished(self.changed(self.tree, free, _put(v, dropped)))):
                 continue
             if width > 1:
                 width //= 2
-            elif not any(self.accept(self.polished(with_numbers(self.tree, free, _put(v, [k])))) for _, k in harm[1:4]):
+            elif not any(self.accept(self.polished(self.changed(self.tree, free, _put(v, [k])))) for _, k in harm[1:4]):
                 return
 
     def needed(self, v: Array, k: int) -> bool:
-        """Whether a number is the last weight of its test."""
+        """Whether a number is the last weight of its test, or a gain that is known not to be zero."""
         n, d = self.tree.weights.shape
-        return k < n * d and int((v[k // d * d : k // d * d + d] != 0.0).sum()) == 1
+        if k < n * d:
+            return int((v[k // d * d : k // d * d + d] != 0.0).sum()) == 1
+        return (known := self.trials.problem.gains) is not None and not known.may_be_zero(k - n * d - n, n)
 
     def accept(self, tree: Tree) -> bool:
         """Whether a tidier tree is as good; then it is kept."""
@@ -160,16 +167,16 @@ class Tidying:
             return tree
         cma = CMA(np.zeros(len(live)), np.full(len(live), POLISH_STEP), self.rng, 4 + int(3 * np.log(len(live) + 1)))
 
-        def changed(x: Array) -> Tree:
+        def moved(x: Array) -> Tree:
             w = v.copy()
             w[live] *= 1.0 + x
-            return with_numbers(tree, free, w)
+            return self.changed(tree, free, w)
 
         for _ in range(times * self.generations):
             seeds = seeds_of(self.seed, LAWS_POLISHED, self.clock, self.episodes)
             self.clock += self.episodes
-            cma.tell(self.scores([changed(x) for x in cma.ask()], seeds))
-        better = changed(cma.mean)
+            cma.tell(self.scores([moved(x) for x in cma.ask()], seeds))
+        better = moved(cma.mean)
         return better if self.score(better) > self.score(tree) else tree
 
     def soften(self) -> None:
@@ -201,14 +208,14 @@ class Tidying:
             gains[leaf, output] /= 2
             if offsets[leaf, output] != 0.0 or centre != 0.0:
                 offsets[leaf, output] = centre + (offsets[leaf, output] - centre) / 2
-            tree = with_laws(self.tree, gains, offsets)
+            tree = kept(self.trials.problem, with_laws(self.tree, gains, offsets))
             got = self.score(tree)
             if got < max(least, now - self.tolerance / 4):
                 return
             self.tree, now = tree, got
         # a law of which a ten-thousandth does as well is none
         gains[leaf, output], offsets[leaf, output] = 0.0, centre
-        still = with_laws(self.tree, gains, offsets)
+        still = kept(self.trials.problem, with_laws(self.tree, gains, offsets))
         if self.score(still) >= max(least, now - self.tolerance / 4):
             self.tree = still
 
@@ -220,11 +227,11 @@ class Tidying:
         for k in sorted(np.flatnonzero(v).tolist(), key=lambda k: -abs(v[k])):
             for digits in range(1, MAX_DIGITS + 1):
                 ends = rounded(v[k], digits)
-                trees = [with_numbers(self.tree, free, _put(v, [k], end)) for end in ends]
+                trees = [self.changed(self.tree, free, _put(v, [k], end)) for end in ends]
                 got, value = max(zip(self.scores(trees, self.judged), ends, strict=True))
                 if got >= least:
                     v = _put(v, [k], value)
-                    self.tree = with_numbers(self.tree, free, v)
+                    self.tree = self.changed(self.tree, free, v)
                     break
 
 
@@ -275,15 +282,15 @@ class DearTidying(Tidying):
         kept, lost = 0, len(order)  # so many may go; so many may not
         while lost - kept > 1:
             count = (kept + lost + 1) // 2
-            accepted = self.accept(with_numbers(begin, free, _put(v, order[:count])))
+            accepted = self.accept(self.changed(begin, free, _put(v, order[:count])))
             kept, lost = (count, lost) if accepted else (kept, count)
         for k in order[lost:].tolist():
-            self.accept(with_numbers(self.tree, free, _put(numbers_of(self.tree, free), [k])))
+            self.accept(self.changed(self.tree, free, _put(numbers_of(self.tree, free), [k])))
 
     def round(self) -> None:
         """All numbers to the fewest digits at which the return stays."""
         for digits in range(1 if self.sure else 2, MAX_DIGITS + 2):  # one digit is up to a third off
-            if self.accept(with_digits(self.tree, digits)):
+            if self.accept(kept(self.trials.problem, with_digits(self.tree, digits))):
                 return
 
 
@@ -291,10 +298,3 @@ def _put(v: Array, places: Iterable[int], value: float = 0.0) -> Array:
     w = v.copy()
     w[list(places)] = value
     return w
-
-
-def rounded(value: float, digits: int) -> list[float]:
-    """The two neighbours of a number with so many digits; one if it has no more digits itself."""
-    unit = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
-    ends = {float(f"{end * unit:.6g}") for end in (math.floor(value / unit + 1e-9), math.ceil(value / unit - 1e-9))}
-    return sorted(end for end in ends if end != 0.0)

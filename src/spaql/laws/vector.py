@@ -1,11 +1,13 @@
 """The numbers of a law tree as one vector, which is what optimisers change."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.plants.problem import Problem
+from spaql.policy.gains import kept
 from spaql.policy.outputs import ranges_of
 from spaql.trees.edits import oblique, simplified
 from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD
@@ -146,7 +148,7 @@ class Units:
         offsets = _settled(offsets, np.abs(centre) + half * self._size(tree.laws.offsets, gains))
         leaf = (tree.nodes["feature"] < 0)[:, None]
         laws = tree.laws._replace(gains=gains * half[:, None], offsets=np.where(leaf, offsets, 0.0))
-        return Tree(nodes, tree.actions, weights, laws)
+        return kept(self.problem, Tree(nodes, tree.actions, weights, laws))
 
     def _size(self, constant: Array, factors: Array) -> Array:
         """Of the terms whose sum is the constant part of an affine function in physical units."""
@@ -256,6 +258,13 @@ def with_digits(tree: Tree, digits: int, places: Array | None = None) -> Tree:
     return with_numbers(tree, free, v)
 
 
+def rounded(value: float, digits: int) -> list[float]:
+    """The two neighbours of a number with so many digits; one if it has no more digits itself."""
+    unit = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
+    ends = {float(f"{end * unit:.6g}") for end in (math.floor(value / unit + 1e-9), math.ceil(value / unit - 1e-9))}
+    return sorted(end for end in ends if end != 0.0)
+
+
 def plain(tree: Tree) -> Tree:
     """Tests and thresholds of one variable as such, constants within the range; negative tests are turned around."""
     nodes, weights, d = tree.nodes.copy(), tree.weights.copy(), tree.variables
@@ -281,7 +290,7 @@ def plain(tree: Tree) -> Tree:
 
 def readable(tree: Tree, units: Units) -> Tree:
     """The tree as people get it."""
-    return simplified(plain(without_dust(tree, units)))
+    return simplified(plain(kept(units.problem, without_dust(tree, units))))
 
 
 def least_first(tree: Tree, units: Units) -> Array:

@@ -23,6 +23,7 @@ from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES, new_outer
 from spaql.plants.loop import with_previous
 from spaql.plants.problem import Problem
 from spaql.policy.evaluation import Evaluation, significantly_less
+from spaql.policy.gains import gain_ranges, plain_gains
 from spaql.policy.knowledge import Knowledge, Samples
 from spaql.policy.policy import Policy
 from spaql.trees.edits import constant, first_variables, uses
@@ -96,6 +97,10 @@ class Laws(Agent):
     observe: tuple[str, ...] | None = option(
         "the variables that laws and tests look at, by name (default: the search finds out)", names, default=None
     )
+    gains: dict[str, Any] | None = option(
+        "what is known of gains, by variable: `(0, None)` a sign, `(1, 3)` a range, `0`; see docs/features.md",
+        plain_gains, default=None,
+    )  # fmt: skip
     teacher: Any = field(default=None)
     state: LawsState = field(init=False)
     searched: Problem = field(init=False)  # the problem with what else laws may see: where actions have rates
@@ -112,6 +117,8 @@ class Laws(Agent):
                 if name not in seen:
                     raise SpaqlError(f"observe: {echoed(name)} is not observed: choose among {', '.join(seen)}")
             self.searched = replace(self.searched, looked_at=self.observe)
+        if self.gains is not None:
+            self.searched = replace(self.searched, gains=gain_ranges(self.gains, self.searched))
         self.state = LawsState(outer=new_outer(0.0, 0.0))
 
     def remarks(self, hurry: bool = False, fresh: Evaluation | None = None) -> tuple[str, ...]:
@@ -200,7 +207,7 @@ class Laws(Agent):
 
     def restore(self, arrays: dict[str, Array]) -> None:
         if len(arrays["middle"]) == len(self.problem.state):  # written before there were filters
-            self.searched = replace(self.problem, looked_at=self.searched.looked_at)
+            self.searched = replace(self.problem, looked_at=self.searched.looked_at, gains=self.searched.gains)
         state, d = self.state, len(self.searched.state)
         levels = arrays["levels"]
         numbers = levels.dtype == np.float64 and levels.ndim == 1 and len(levels) >= 2 and not np.isinf(levels).any()

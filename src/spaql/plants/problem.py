@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from spaql.plants.known import KnownOutcome
     from spaql.plants.plant import Plant
     from spaql.plants.signals import Signals
+    from spaql.policy.gains import GainRanges
 
 __all__ = [  # axes are part of it
     "UNBOUNDED", "Axis", "Continuous", "Finite", "Problem", "cube", "random_action", "reference_in_cube",
@@ -61,6 +62,7 @@ class Problem:
     ends: str = ""  # what it means that the plant ends an episode: "failure" or "success"; "": nobody has said
     features: "Features | None" = None  # formulas: the last of the variables
     looked_at: tuple[str, ...] = ()  # of a problem in a search: the variables that laws may look at; (): all
+    gains: "GainRanges | None" = None  # the same: what is known of the gains of laws
 
     def __post_init__(self) -> None:
         text("the name of a problem", self.name), text("the summary of a problem", self.summary)
