@@ -28,11 +28,11 @@ from spaql.laws.vector import (
     least_first,
     numbers_of,
     readable,
-    rounded,
     with_digits,
     with_numbers,
 )
 from spaql.learners.laws import ENOUGH_EPISODES
+from spaql.policy.digits import rounded
 from spaql.policy.gains import kept
 from spaql.policy.outputs import ranges_of
 from spaql.trees.edits import with_laws, without

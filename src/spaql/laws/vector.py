@@ -1,6 +1,5 @@
 """The numbers of a law tree as one vector, which is what optimisers change."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -256,13 +255,6 @@ def with_digits(tree: Tree, digits: int, places: Array | None = None) -> Tree:
     for k in range(len(v)) if places is None else places.tolist():
         v[k] = float(f"{v[k]:.{digits}g}")
     return with_numbers(tree, free, v)
-
-
-def rounded(value: float, digits: int) -> list[float]:
-    """The two neighbours of a number with so many digits; one if it has no more digits itself."""
-    unit = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
-    ends = {float(f"{end * unit:.6g}") for end in (math.floor(value / unit + 1e-9), math.ceil(value / unit - 1e-9))}
-    return sorted(end for end in ends if end != 0.0)
 
 
 def plain(tree: Tree) -> Tree:

@@ -65,3 +65,10 @@ def with_unit(value: str, unit: str) -> str:
 def counted(count: int, thing: str) -> str:
     """ "1 law", "2 laws"."""
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def rounded(value: float, digits: int) -> list[float]:
+    """The two neighbours of a number with so many digits; one if it has no more digits itself."""
+    unit = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
+    ends = {float(f"{end * unit:.6g}") for end in (math.floor(value / unit + 1e-9), math.ceil(value / unit - 1e-9))}
+    return sorted(end for end in ends if end != 0.0)
