@@ -5,9 +5,10 @@ import pytest
 
 import spaql
 from spaql.ground.streams import LAWS_CONFIRMED
+from spaql.laws.blocks import refine
 from spaql.laws.lessons import Lessons, fitted_partitions
 from spaql.laws.planner import BUDGET, planned
-from spaql.laws.search import Search, refine
+from spaql.laws.search import Search
 from spaql.laws.stages import _take_units, state_units
 from spaql.laws.trials import Trials, affordable, seeds_of
 from spaql.laws.vector import measured_units
