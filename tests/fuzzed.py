@@ -205,6 +205,8 @@ def targets():
         "Policy.export": Target(tree.export, dict(to="c")),
         "Policy.to_c": Target(tree.to_c, dict(name="f", precision="double", form="auto", main=False)),
         "Policy.to_python": Target(tree.to_python, dict(name="f")),
+        "Atlas.model": Target(lambda **given: str(noted().model.linear(**given)), dict(at=[0.1], action=0.0, level=0.9, functions=3), ("functions",)),
+        "Atlas.model.predict": Target(noted().model.predict, dict(observation=[0.1], action=0.0, level=0.9, functions=3), ("functions",)),
         "Policy.save_fmu": Target(law.save_fmu, dict(path="law.fmu", version=3, name="f", monitor=None, dt=0.05)),
         "Policy.save_arduino": Target(law.save_arduino, dict(folder="law", name="f", monitor=None, dt=0.05)),
         "Policy.to_st": Target(tree.to_st, dict(name="f")),
@@ -246,6 +248,16 @@ def targets():
         "analysis.welch_from_summary": Target(analysis.welch_from_summary, dict(mean1=1.0, sd1=1.0, n1=3, mean2=2.0, sd2=1.0, n2=3, level=0.95)),
     }
     return made
+
+
+@functools.cache
+def noted():
+    """An agent with a few samples."""
+    plant = spaql.from_plant(begin, move, state=[spaql.Axis("x0", -1.0, 1.0)], actions=spaql.Continuous((-1.0,), (1.0,)), horizon=5)
+    agent, rng = spaql.Atlas(plant), np.random.default_rng(0)
+    for x, u in rng.uniform(-1.0, 1.0, (12, 2)):
+        agent.update([x], [u], 0.0, [0.9 * x + 0.1 * u])
+    return agent
 
 
 class Spaces(Line):

@@ -32,6 +32,7 @@ from spaql.learners.atlas.atlas_controller import (
     told_problem,
 )
 from spaql.learners.atlas.experience import BEGAN, TERMINATED, features_of, new_memory
+from spaql.learners.atlas.local_model import AtlasModel
 from spaql.learners.atlas.plan import MOST_ACTIONS, Plan, Settings, make_plan, planned_actions
 from spaql.learners.atlas.remembering import remembering
 from spaql.learners.atlas.state import TABLE_ARRAYS, AtlasState, arrays_of, due, restore
@@ -83,9 +84,7 @@ class Atlas(Agent):
         count(1, 100_000),
         default=None,
     )
-    model_cells: int = option(
-        "largest number of cells with a local model", count(1, 100_000), default=2000
-    )
+    model_cells: int = option("largest number of cells with a local model", count(1, 100_000), default=2000)
     neighbours: int | None = option(
         "support points between which values are interpolated "
         "(default: four per observed variable; 1: none)",
@@ -97,13 +96,9 @@ class Atlas(Agent):
         count(2, MOST_ACTIONS),
         default=None,
     )
-    hold: int = option(
-        "most steps an action is held in planning, within one cell", count(1, 1000), default=5
-    )
+    hold: int = option("most steps an action is held in planning, within one cell", count(1, 1000), default=5)
     explore: bool = option("half of the samples explore states with few data", switch, default=True)
-    chance: float = option(
-        "probability of a random action in training", number(0.0, 1.0), default=0.1
-    )
+    chance: float = option("probability of a random action in training", number(0.0, 1.0), default=0.1)
     gamma: float = option("discount", number(0.0, 0.9999, above=True), default=0.995)
     state: AtlasState = field(init=False)
     settings: Settings = field(init=False)
@@ -243,6 +238,11 @@ class Atlas(Agent):
         if hurry or self.controller == "table" or self.state.memory.n < FEWEST:
             return ()
         return self.trust().in_short(fresh)
+
+    @property
+    def model(self) -> AtlasModel:
+        """What was learned of the plant: `model.predict(...)`, and `model.linear(at)` with intervals."""
+        return AtlasModel(self)
 
     def trust(self) -> "Trust":
         """What the model says of the controller, what the plant said, where they disagree."""
