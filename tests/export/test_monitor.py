@@ -294,3 +294,45 @@ def test_features_are_computed_behind_the_monitor_and_are_no_part_of_the_region(
     assert monitor.evaluate(policy, 5).share > 0.0
     (tmp_path / "controller.c").write_text(policy.to_c(monitor=monitor))
     subprocess.run([COMPILERS[0], *STRICT, "-c", tmp_path / "controller.c", "-o", tmp_path / "c.o"], check=True)
+
+
+def test_a_log_of_measurements_is_seen_as_the_law_would_have_seen_it():
+    """In a loop: errors and memory are computed along its episodes, as the plant computed them."""
+    policy, _ = made("a PI in a loop")
+    told = spaql.record(spaql.law(spaql.loop(motor(), dt=0.01, noise={}), {"speed": -0.1, "current": 0.3}, 2.0), episodes=2)
+    told = told[[name for name in told if not name.startswith("next_")]]
+    log = told.assign(target=np.where(told["step"] < 30, 40.0, 90.0))
+    region = spaql.Monitor(log, 0.0, margin=0.0).region_of(policy)
+    errors = log["target"] - log["speed"]
+    assert region.low[0] == pytest.approx(errors.min(), abs=1e-9)
+    assert (region.low[2], region.high[2]) == (log["current"].min(), log["current"].max())
+    assert -5.0 <= region.low[1] <= region.high[1] <= 5.0
+    assert region.high[1] > 0.0
+    with pytest.raises(SpaqlError, match="target"):
+        spaql.Monitor(told, 0.0).region_of(policy)
+
+
+def test_a_region_from_a_proof_is_what_is_proven_of_this_law(tmp_path):
+    problem = spaql.from_plant(near, slow, state=[spaql.Axis("x", -2.0, 2.0)], actions=spaql.Continuous((-1.0,), (1.0,)), horizon=50, name="line")
+    policy = spaql.law(problem, {"x": -1.0})
+    proof = policy.prove(never={"x": (-1.5, 1.5)}, seconds=10)
+    proof.save(tmp_path / "x.proof.json")
+    for given in (proof, str(tmp_path / "x.proof.json")):
+        region = spaql.Monitor(given, 0.0).region_of(policy)
+        assert region.source == "proven bounds"
+        assert -1.5 <= region.low[0] <= -1.0
+        assert 1.0 <= region.high[0] <= 1.5
+    with pytest.raises(SpaqlError, match="about another controller"):
+        spaql.Monitor(proof, 0.0).region_of(spaql.law(problem, {"x": -0.9}))
+    with pytest.raises(SpaqlError, match="does not hold for all of its starts"):
+        spaql.Monitor(replace(proof, open=(((-1.0, -0.9),),)), 0.0).region_of(policy)
+
+
+@spaql.reset
+def near(u):
+    return (2.0 * u - 1.0,)
+
+
+@spaql.step
+def slow(x, push):
+    return (0.9 * x + 0.1 * push,), -x * x, False

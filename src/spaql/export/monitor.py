@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from spaql.data.log import read_log
+from spaql.data.table import read_table
 from spaql.export.monitor_parts import ActingRegion, AnyMonitor, Side, Sides, measured_names
 from spaql.export.monitor_runs import MonitorEvaluation, MonitorRun, evaluate_monitor
 from spaql.ground.arrays import Array
@@ -183,8 +184,27 @@ def _seen(region: Any, policy: Policy) -> tuple[Array, str]:
             raise SpaqlError(f"region: that agent is of another plant ({other})")
         n, seen = memory.n, np.concatenate([memory.states[: memory.n], memory.nexts[: memory.n]])
         return seen[:, :raw], counted(n, "sample")
+    if problem.signals is not None:
+        table = read_table(region)
+        if not all(axis.name in table for axis in problem.measured):
+            seen = _in_loop(problem, problem.signals, region)
+            return seen, counted(len(seen), "sample")
     log = read_log(problem, region, paid=False)
     return np.concatenate([log.states, log.nexts])[:, :raw], counted(len(log), "sample")
+
+
+def _in_loop(problem: Problem, signals: Signals, given: Any) -> Array:
+    """What the law would have seen in a log of measurements, references and applied actions."""
+    f, rows, z = signals.functions, list[Any](), ()
+    bare: dict[str, Any] = {"plant": None, "env": None, "env_id": None, "known": None, "limits": (), "reference": None}
+    bare |= {"state": signals.inputs, "actions": signals.actuator, "signals": None, "features": None}
+    log = read_log(replace(problem, **bare), given, paid=False)
+    for x, u, after, first, last in zip(log.states, log.actions, log.nexts, log.first, log.last, strict=True):
+        z = f.first(*x) if first else z
+        rows.append(f.seen(*x, *z))
+        z = f.after(*x, *z, *u)
+        rows += [f.seen(*after, *z)] if last else []
+    return np.array(rows, float)
 
 
 def _around(seen: Array, margin: float) -> tuple[Array, Array]:
