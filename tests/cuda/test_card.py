@@ -40,6 +40,11 @@ def test_without_a_card_one_line_says_what_to_do():
         policy.evaluate(10, device="gpu")
 
 
+def test_what_a_card_cannot_compress_is_said():
+    with pytest.raises(SpaqlError, match="a card runs laws on a compiled plant"):
+        spaql.law(spaql.make("pendulum"), [0.0, 0.0, 0.0]).compress(2, laws=False, device="cuda")
+
+
 def test_an_environment_in_python_stays_on_the_cpu():
     agent = spaql.Laws(spaql.from_gym("CartPole-v1"), device="cuda")
     with pytest.raises(SpaqlError, match="runs on the CPU only"):

@@ -17,10 +17,12 @@ from spaql.compress.compress import COMPILED_BUDGET, MODEL_BUDGET, SLOW_BUDGET, 
 from spaql.compress.frontier import compressed, kind_of
 from spaql.compress.model_arena import ModelArena, judged_in_models, leaves_of_choice, trusted
 from spaql.compress.tree_search import SEARCH, Wanted
+from spaql.ground import checks
 from spaql.ground.arrays import Array
 from spaql.ground.checks import flag, whole
 from spaql.ground.errors import SpaqlError, SpaqlWarning
 from spaql.ground.progress import advance, working
+from spaql.laws.card_trials import CardTrials
 from spaql.laws.stages import cycle_of, run_stage
 from spaql.laws.trials import Trials, affordable
 from spaql.laws.vector import Units
@@ -37,13 +39,15 @@ from spaql.trees.tree import Tree, leaf_of
 if TYPE_CHECKING:
     from spaql.policy.policy import Policy
 
-OPTIONS = (*(name for name in Wanted._fields if name != "max_leaves"), "laws")
+OPTIONS = (*(name for name in Wanted._fields if name != "max_leaves"), "laws", "device")
 MOST = 8  # leaves, unless a number is given
 LEAST_EFFORT = 0.03
 PASSES = 2  # through the sizes, at most
 
 
-def compress(policy: "Policy", max_leaves: int | None = None, *, laws: bool | None = None, **options: Any) -> "Policy":
+def compress(
+    policy: "Policy", max_leaves: int | None = None, *, laws: bool | None = None, device: str = "cpu", **options: Any
+) -> "Policy":
     """The smallest tree not significantly worse than the table, or the best with at most `max_leaves`.
 
     - `laws`: whether leaves are laws, which follow the observation, or constant actions; None: laws;
@@ -52,16 +56,21 @@ def compress(policy: "Policy", max_leaves: int | None = None, *, laws: bool | No
       environments), in a learned model steps of the model; judging what was found on fresh episodes comes on top, and
       is counted too;
     - `episodes`: start states every candidate is judged on, with constant actions;
-    - `seed`: of the search.
+    - `seed`: of the search;
+    - `device`: "cuda" runs episodes of laws on a graphics card.
 
     Where the result is significantly worse than the table, a `SpaqlWarning` says so, and `notes` of the tree.
     """
+    on_card = checks.device(device) == "cuda"
+    if on_card and (laws is False or policy.knowledge.model is not None):
+        raise SpaqlError('a card runs laws on a compiled plant, no constant actions or learned models: leave it out')
     with working(SEARCH, options.get("progress")):
         if laws is None or flag("laws", laws):
             if max_leaves is not None:
                 whole("max_leaves", max_leaves, 1, 64)
             wanted = Wanted(max_leaves, **options)
-            tree = _on_plant(policy, wanted) if policy.knowledge.model is None else _in_model(policy, wanted)
+            plain = policy.knowledge.model is None
+            tree = _on_plant(policy, wanted, CardTrials if on_card else Trials) if plain else _in_model(policy, wanted)
         else:
             tree = constants.compress(policy, max_leaves, **options)
     for note in tree.notes:
@@ -69,7 +78,7 @@ def compress(policy: "Policy", max_leaves: int | None = None, *, laws: bool | No
     return tree
 
 
-def _on_plant(policy: "Policy", wanted: Wanted) -> "Policy":
+def _on_plant(policy: "Policy", wanted: Wanted, kind: type[Trials]) -> "Policy":
     problem, table = policy.problem, policy.table_policy or policy
     if not problem.can_run:
         raise SpaqlError(
@@ -80,7 +89,7 @@ def _on_plant(policy: "Policy", wanted: Wanted) -> "Policy":
     budget = whole("budget", usual if wanted.budget is None else wanted.budget, 0)
     agent = _search(table, wanted, budget)
     with working(SEARCH, wanted.progress, budget, "steps"):
-        trials = Trials(strict(problem)[0], budget)
+        trials = kind(strict(problem)[0], budget)
         run(agent, trials)
     trees = {entry.tree.n_leaves: entry.tree for entry in agent.state.frontier.monotone(0.0)} or {1: agent.tree}
     more = "allow more leaves (max_leaves), or a larger budget"

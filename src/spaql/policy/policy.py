@@ -174,7 +174,7 @@ class Policy(Probes):
         """Why this action is applied here: path, rule, alternatives, distance to another action, experience."""
         return explain_action(self, observation)
 
-    def tolerance(self, fall: float = 0.01, episodes: int | None = None, seed: int = 0) -> Any:
+    def tolerance(self, fall: float = 0.01, episodes: int | None = None, seed: int = 0, device: str = "cpu") -> Any:
         """How much each number may be changed, alone, before the mean return falls by `fall` of its size.
 
         A pandas DataFrame with one row per number: place, number, value, and the interval `from` ... `to` in which the
@@ -185,7 +185,7 @@ class Policy(Probes):
         if not 0.0 < fall <= 1.0:
             raise SpaqlError(f"fall must be above 0 and at most 1, it is {fall:g}")
         count = None if episodes is None else whole("episodes", episodes, 1, 10**8)
-        return tolerance_table(self, fall, count, whole("seed", seed, 0))
+        return tolerance_table(self, fall, count, whole("seed", seed, 0), device)
 
     # -- other forms ---------------------------------------------------------------------------------------------------
 

@@ -138,7 +138,7 @@ class Number(NamedTuple):
 
 
 @working("changing one number after the other")
-def tolerance_table(policy: "Policy", fall: float, episodes: int | None, seed: int) -> Any:
+def tolerance_table(policy: "Policy", fall: float, episodes: int | None, seed: int, device: str) -> Any:
     """See `Policy.tolerance`."""
     import pandas as pd
 
@@ -150,7 +150,7 @@ def tolerance_table(policy: "Policy", fall: float, episodes: int | None, seed: i
 
     def mean(tree: Tree) -> float:
         nonlocal samples
-        evaluation = replace(policy, rules=tree).evaluate(count, seed)
+        evaluation = replace(policy, rules=tree).evaluate(count, seed, device)
         samples += evaluation.samples
         return evaluation.mean
 
