@@ -7,8 +7,9 @@ import spaql
 from spaql.laws.race import adopt
 from spaql.laws.tidy import Tidying
 from spaql.laws.trials import Spent, Trials, seeds_of
-from spaql.laws.vector import plain, rounded
+from spaql.laws.vector import plain
 from spaql.learners.law_files import ScoredTree
+from spaql.policy.digits import rounded
 from spaql.policy.outputs import leaf, make_laws
 from spaql.trees.edits import simplified
 from spaql.trees.laws import CLIP, ORDERED, THRESHOLD

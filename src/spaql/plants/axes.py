@@ -1,5 +1,6 @@
 """What a controller sees and does: the axes of the observation, and the actions, a box or a finite set."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ from spaql.ground.errors import SpaqlError, echoed
 
 # -- sizes of a problem, as kernels need them, and how large they may be -----------------------------------------------
 
-MAX_AXES = 4  # continuous action axes: their key has k * MAX_DEPTH <= 63 bits
+MAX_AXES = 4  # continuous action axes of a partition: their key has k * MAX_DEPTH <= 63 bits
+MOST_AXES = 16  # continuous action axes of laws
 MAX_SPLIT = 1 << 14  # children of one split
 
 
@@ -146,7 +148,9 @@ class ActionSpace:
     def some(self, levels: int, most: int | None = None) -> Array:
         """(n, axes): evenly spaced levels on every axis, at most so many of their combinations."""
         axes = [np.linspace(low, high, levels) for low, high in zip(*self.bounds, strict=True)]
-        return np.column_stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")])[:most]
+        if most is None or len(axes) <= MAX_AXES:
+            return np.column_stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")])[:most]
+        return np.array(list(itertools.islice(itertools.product(*axes), most)))
 
     def draw(self, rng: np.random.Generator) -> Array:
         """One action (axes,), each as likely as the others."""
@@ -173,10 +177,9 @@ class Continuous(ActionSpace):
     def __post_init__(self) -> None:
         for bound in ("low", "high"):
             object.__setattr__(self, bound, _tuple_of_numbers("action bounds", getattr(self, bound)))
-        if not (0 < len(self.low) == len(self.high) <= MAX_AXES):
-            raise SpaqlError(
-                f"continuous actions have 1 to {MAX_AXES} axes with a low and a high each; got {self.low}, {self.high}"
-            )
+        if not (0 < len(self.low) == len(self.high) <= MOST_AXES):
+            ends = f"{len(self.low)} and {len(self.high)} numbers"
+            raise SpaqlError(f"continuous actions have 1 to {MOST_AXES} axes with a low and a high each; got {ends}")
         if not all(math.isfinite(a) and math.isfinite(b) and a < b for a, b in zip(self.low, self.high, strict=True)):
             raise SpaqlError(f"action bounds must be finite and low < high; got {self.low}, {self.high}")
         for low, high in zip(self.low, self.high, strict=True):

@@ -106,6 +106,9 @@ class Problem:
 
     def space(self, trees: int = 1) -> Space:
         """Sizes for a partition, of which every split makes 2^d cells."""
+        if not self.actions.values and self.actions.axes > MAX_AXES:
+            many = f"{self.actions.axes} continuous actions, and tables have at most {MAX_AXES}"
+            raise SpaqlError(f"{self.name} has {many}: learn Laws, or Atlas with controller='laws'")
         children = (1 << len(self.state)) * (1 << self.actions.axes)
         if children > MAX_SPLIT:
             raise SpaqlError(

@@ -106,7 +106,7 @@ class Atlas(Agent):
 
     def _begin(self) -> None:
         d, axes = len(self.problem.state), self.problem.actions.axes
-        near = 4 * d if self.neighbours is None else self.neighbours
+        near = min(4 * d, MOST_NEIGHBOURS) if self.neighbours is None else self.neighbours
         near = whole("neighbours", near, 1, MOST_NEIGHBOURS)
         cells = DEFAULT_CELLS[0] if self.cells is None else self.cells
         self.settings = Settings(cells, self.model_cells, near, self.hold, self.gamma, self.explore)

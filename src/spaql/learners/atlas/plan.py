@@ -26,7 +26,7 @@ from spaql.learners.atlas.values import (
     new_work,
     values_at,
 )
-from spaql.plants.problem import Finite, Problem
+from spaql.plants.problem import Continuous, Finite, Problem
 from spaql.trees.tree import LEAF, Tree
 
 METRIC_DEVIATIONS = 4.0  # standard deviations that count as one unit of distance, in (10)
@@ -59,8 +59,10 @@ def planned_actions(problem: Problem, levels: int | None, settings: Settings) ->
     if levels is not None and isinstance(space, Finite):
         held = f"{problem.name} has a finite set of {len(space.values)}"
         raise SpaqlError(f"levels divide a continuous action; {held}: leave levels out")
-    levels = (5 if space.axes == 1 else 3) if levels is None else levels
+    asked, levels = levels is not None, (5 if space.axes == 1 else 3) if levels is None else levels
     count = len(space.values) if isinstance(space, Finite) else levels**space.axes
+    if count > MOST_ACTIONS and not asked and isinstance(space, Continuous):
+        return one_axis_each(space)
     if count > MOST_ACTIONS:
         many = f"{count} are more than {MOST_ACTIONS}"
         raise SpaqlError(f"Atlas tries every action: {many}; use fewer actions or levels")
@@ -68,6 +70,14 @@ def planned_actions(problem: Problem, levels: int | None, settings: Settings) ->
         sizes = f"{settings.cells} cells with {count} actions and {settings.neighbours} neighbours"
         raise SpaqlError(f"{sizes} are too many: use fewer cells")
     return space.some(levels)
+
+
+def one_axis_each(space: Continuous) -> Array:
+    """The middle, and the ends of each axis with the others in the middle: where all combinations are too many."""
+    actions = np.tile(space.middle, (2 * space.axes + 1, 1))
+    for j, (low, high) in enumerate(zip(*space.bounds, strict=True)):
+        actions[1 + 2 * j : 3 + 2 * j, j] = low, high
+    return actions
 
 
 @dataclass(frozen=True, eq=False)
