@@ -207,6 +207,7 @@ def targets():
         "Policy.to_python": Target(tree.to_python, dict(name="f")),
         "Atlas.model": Target(lambda **given: str(noted().model.linear(**given)), dict(at=[0.1], action=0.0, level=0.9, functions=3), ("functions",)),
         "Atlas.model.predict": Target(noted().model.predict, dict(observation=[0.1], action=0.0, level=0.9, functions=3), ("functions",)),
+        "Atlas.model.save_fmu": Target(noted().model.save_fmu, dict(path="plant.fmu", version=3, start=[0.1], name="p")),
         "Policy.save_fmu": Target(law.save_fmu, dict(path="law.fmu", version=3, name="f", monitor=None, dt=0.05)),
         "Policy.save_arduino": Target(law.save_arduino, dict(folder="law", name="f", monitor=None, dt=0.05)),
         "Policy.to_st": Target(tree.to_st, dict(name="f")),

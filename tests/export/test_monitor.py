@@ -336,3 +336,23 @@ def near(u):
 @spaql.step
 def slow(x, push):
     return (0.9 * x + 0.1 * push,), -x * x, False
+
+
+@needs_compiler
+def test_names_that_look_like_code_of_the_monitor_stay_names(tmp_path):
+    names = ["sum1", "controller law", "fallback", "request", "*) trips (*", "*/ cause", "memory", "last1", "inside"]
+    axes = tuple(spaql.Axis(name, -9.0, 9.0) for name in names)
+    problem = replace(spaql.cube(len(names), 1, 10), state=axes, actions=spaql.Continuous((-1.0,), (1.0,), ("controller_fallback",)))
+    policy = spaql.law(problem, np.linspace(0.1, 0.9, len(names)))
+    monitor = spaql.Monitor(dict.fromkeys(names[:3], (-1.0, 1.0)), 0.5, ellipsoid=(np.zeros(len(names)), np.eye(len(names)) / 4.0))
+    scope = {}
+    exec(policy.to_python(monitor=monitor), scope)
+    memory, (step, _) = scope["controller_init"](), monitored(policy.to_st(monitor=monitor), len(names))
+    (tmp_path / "controller.c").write_text(policy.to_c(monitor=monitor, main=True))
+    subprocess.run([COMPILERS[0], *STRICT, tmp_path / "controller.c", "-o", tmp_path / "controller"], check=True)
+    rows = (0.4 * np.random.default_rng(0).normal(size=(9, len(names)))).tolist()
+    text = "\n".join(" ".join(map(repr, row)) for row in rows)
+    told = subprocess.run([tmp_path / "controller"], input=text, text=True, capture_output=True, check=True).stdout
+    expected = [scope["controller_step"](memory, row) for row in rows]
+    assert [float(value) for value in told.split()] == expected
+    assert [step(row)[0] for row in rows] == expected

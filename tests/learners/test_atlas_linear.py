@@ -1,12 +1,16 @@
 """The model of Atlas at a point: A, B and offset of the plant lie in their intervals; python-control takes them."""
 
+import ctypes
+import subprocess
 import sys
+import zipfile
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import spaql
+from exported_programs import COMPILERS, needs_compiler
 from spaql.ground.errors import SpaqlError
 
 A, B, OFFSET = np.array([[1.0, 0.1], [-0.05, 0.9]]), np.array([[0.0], [0.2]]), np.array([0.0, 0.03])
@@ -121,3 +125,42 @@ def test_a_point_that_cannot_be_is_refused_in_one_line(quiet, given, words):
 def test_without_samples_there_is_no_model():
     with pytest.raises(SpaqlError, match="no data yet"):
         spaql.Atlas(spaql.make("pendulum")).model.linear([1.0, 0.0, 0.0])
+
+
+# -- the model as an FMU -----------------------------------------------------------------------------------------------
+
+
+@needs_compiler
+@pytest.mark.parametrize("version", [2, 3])
+def test_the_model_as_an_fmu_moves_as_the_model_predicts(version, tmp_path):
+    """Of a pendulum: sine and cosine stay on their circle."""
+    problem = spaql.make("pendulum", horizon=30)
+    learner = spaql.Atlas(problem, seed=0)
+    log = spaql.record(problem, episodes=5, seed=1)
+    names = ["cos", "sin", "velocity"]
+    for row in log.itertuples():
+        after = [getattr(row, f"next_{name}") for name in names] if hasattr(row, "next_cos") else None
+        if after is not None and np.isfinite(after).all():
+            learner.update([getattr(row, name) for name in names], [row.torque], 0.0, after, step=row.step)
+    assert learner.state.memory.n > 100
+    start = learner.state.memory.states[3]
+    learner.model.save_fmu(tmp_path / "plant.fmu", version, start=start)
+    with zipfile.ZipFile(tmp_path / "plant.fmu") as archive:
+        archive.extractall(tmp_path)
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-O1", "-fPIC", "-shared"]
+    subprocess.run([COMPILERS[0], *flags, tmp_path / "sources/fmu.c", "-o", tmp_path / "plant.so", "-lm"], check=True)
+    described = (tmp_path / "modelDescription.xml").read_text()
+    assert 'name="torque"' in described
+    if version == 3:
+        return
+    library = ctypes.CDLL(str(tmp_path / "plant.so"))
+    library.fmi2Instantiate.restype = ctypes.c_void_p
+    fmu, out = ctypes.c_void_p(library.fmi2Instantiate(b"", 1, b"", b"", None, 0, 0)), (ctypes.c_uint * 3)(1, 2, 3)
+    x = start
+    for k, torque in enumerate([0.5, -1.0, 2.0]):
+        library.fmi2SetReal(fmu, (ctypes.c_uint * 1)(0), ctypes.c_size_t(1), (ctypes.c_double * 1)(torque))
+        shown = (ctypes.c_double * 3)()
+        library.fmi2GetReal(fmu, out, ctypes.c_size_t(3), shown)
+        assert list(shown) == pytest.approx(x.tolist(), abs=1e-4)
+        library.fmi2DoStep(fmu, ctypes.c_double(0.05 * k), ctypes.c_double(0.05), 0)
+        x = learner.model.predict(x, torque, functions=2).mean

@@ -82,7 +82,7 @@ class Sides(NamedTuple):
 
     def seen(self, reserved: frozenset[str], fold: bool = False) -> list[str]:
         """Identifiers of what the law sees."""
-        return identifiers(measured_names(self.policy.problem), reserved, fold)
+        return identifiers(measured_names(self.policy.problem), reserved | set(self.sums()), fold)
 
     def sums(self) -> list[str]:
         return [f"sum{k + 1}" for k in range(len(self.region.rows))]

@@ -47,6 +47,7 @@ def to_st(policy: Policy, monitor: AnyMonitor, name: str = "controller") -> str:
     return "\n".join([*lines, *_st_switch(sides, lines_of, name, inside)]) + "\n"
 
 
+LOOPS = ("", "_loop")  # how blocks are called
 OWN = {"request", "reset", "fallback", "cause", "trips", "of_law", "of_fallback", "was_reset", "fresh", "now"}
 
 
@@ -55,9 +56,10 @@ def _st_switch(
 ) -> list[str]:
     """`blocks`: name, inputs and outputs of the blocks of law and fallback."""
     last = [f"last{j + 1}" for j in range(len(sides.outputs))]
-    words = identifiers(
-        [*(axis.name for axis in sides.inputs), *sides.outputs], ST_WORDS | OWN | {*last, name.casefold()}, fold=True
-    )
+    own = ["", "_inside", *(f"_{part}{loop}" for part in blocks for loop in LOOPS)]
+    types = {f"{name}{part}".casefold() for part in own}
+    names = [*(axis.name for axis in sides.inputs), *sides.outputs]
+    words = identifiers(names, ST_WORDS | OWN | types | {*last}, fold=True)
     taken, applied = words[: len(sides.inputs)], words[len(sides.inputs) :]
 
     def call(part: str, side: Side) -> list[str]:

@@ -14,9 +14,13 @@ from typing import Any
 
 from spaql.export import KINDS, export
 from spaql.export.heading import C_WORDS, checked_name, labelled, title
+from spaql.export.model_fmu import model_fmu
 from spaql.export.source_fmu import ProgramInterface, fmu_files, interface_of
+from spaql.gp.model_plant import ModelPlant
+from spaql.ground.arrays import Array
 from spaql.ground.checks import checked_path, choice
 from spaql.ground.writing import write_whole
+from spaql.plants.problem import Problem
 from spaql.policy.policy import Policy
 from spaql.policy.words import one_line
 from spaql.version import __version__
@@ -34,7 +38,14 @@ def package(
     options = {} if monitor is None else {"monitor": monitor}
     if kind == "arduino":
         return _arduino(policy, face, export(policy, "c", name=name, precision="single", **options), name)
-    return fmu_files(policy, face, export(policy, "c", name=name, **options), name, int(kind[-1]))
+    return fmu_files(one_line(title(policy)), face, export(policy, "c", name=name, **options), name, int(kind[-1]))
+
+
+def save_model(path: Any, learned: Problem, start: Array, dt: float, name: str, version: int) -> None:
+    """A learned problem as an FMU."""
+    assert isinstance(learned.plant, ModelPlant)
+    checked_name(name, C_WORDS)
+    write_package(path, model_fmu(learned, learned.plant, start, dt, name, version))
 
 
 def write_package(path: Any, files_by_name: Mapping[str, str]) -> None:

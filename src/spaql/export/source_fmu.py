@@ -5,7 +5,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 from xml.sax.saxutils import quoteattr
 
-from spaql.export.heading import identifiers, title
+from spaql.export.heading import identifiers
 from spaql.export.monitor_parts import CAUSES
 from spaql.ground.errors import SpaqlError
 from spaql.plants.axes import Axis
@@ -43,11 +43,11 @@ def interface_of(policy: Policy, monitor: Any, dt: float | None) -> ProgramInter
     return ProgramInterface(inputs, outputs, signals is not None or monitor is not None, monitor is not None, seconds)
 
 
-def fmu_files(policy: Policy, face: ProgramInterface, source: str, name: str, major: int) -> dict[str, str]:
+def fmu_files(about: str, face: ProgramInterface, source: str, name: str, major: int) -> dict[str, str]:
     token = "{" + hashlib.sha256(source.encode()).hexdigest()[:32] + "}"
     wrapper = "\n".join([f'#include "{name}.c"', "", *_macros(face, name, major), ""])
     wrapper += files("spaql.export").joinpath("fmu.c").read_text("utf-8")
-    described = (_description_2 if major == 2 else _description_3)(policy, face, name, token)
+    described = (_description_2 if major == 2 else _description_3)(about, face, name, token)
     packed = {"modelDescription.xml": described, f"sources/{name}.c": source, "sources/fmu.c": wrapper}
     if major == 3:
         packed["sources/buildDescription.xml"] = "\n".join(
@@ -102,8 +102,8 @@ def _words(face: ProgramInterface) -> list[str]:
     return identifiers([axis.name for axis in (*face.inputs, *face.outputs)], own)
 
 
-def _described(policy: Policy, face: ProgramInterface) -> tuple[str, str, str]:
-    said = quoteattr(one_line(title(policy)))
+def _described(about: str, face: ProgramInterface) -> tuple[str, str, str]:
+    said = quoteattr(about)
     units = sorted({axis.unit for axis in (*face.inputs, *face.outputs) if axis.unit})
     unit_lines = [f"    <Unit name={quoteattr(one_line(unit))}/>" for unit in units]
     definitions = "\n".join(["  <UnitDefinitions>", *unit_lines, "  </UnitDefinitions>"]) if units else ""
@@ -111,16 +111,18 @@ def _described(policy: Policy, face: ProgramInterface) -> tuple[str, str, str]:
 
 
 def _number(axis: Axis, is_input: bool) -> str:
-    """Attributes: a start for inputs, the range of outputs."""
+    """Attributes: a start for inputs, the range of outputs, if they have one."""
     unit = f" unit={quoteattr(one_line(axis.unit))}" if axis.unit else ""
+    if not is_input and axis.slope is not None:
+        return unit
     if not is_input:
         return f'{unit} min="{axis.low!r}" max="{axis.high!r}"'
     middle = 0.0 if axis.slope is not None else min(max(0.0, axis.low), axis.high)
     return f'{unit} start="{float(middle)!r}"'
 
 
-def _description_2(policy: Policy, face: ProgramInterface, name: str, token: str) -> str:
-    said, units, experiment = _described(policy, face)
+def _description_2(about: str, face: ProgramInterface, name: str, token: str) -> str:
+    said, units, experiment = _described(about, face)
     words, count, lines = _words(face), len(face.inputs), list[str]()
 
     def variable(word: str, at: int, causality: str, kind: str, about: str = "") -> str:
@@ -134,8 +136,8 @@ def _description_2(policy: Policy, face: ProgramInterface, name: str, token: str
         lines.append(variable(word, at, causality, f"<Real{_number(axis, at < count)}/>", axis.name))
     at, outputs = len(words), list(range(count + 1, len(words) + 1))
     if face.monitored:
-        for j, (word, causality, about) in enumerate(FLAGS):
-            lines.append(variable(word, at + j, causality, '<Boolean start="false"/>', about))
+        for j, (word, causality, meaning) in enumerate(FLAGS):
+            lines.append(variable(word, at + j, causality, '<Boolean start="false"/>', meaning))
         lines.append(variable("fallback", at + 2, "output", "<Boolean/>", READ[0][1]))
         lines.append(variable("trips", at + 3, "output", "<Integer/>", READ[1][1]))
         lines.append(variable("cause", at + 4, "output", "<Integer/>", _causes()))
@@ -167,8 +169,8 @@ def _causes() -> str:
     return ", ".join(f"{code}: {text}" for code, text in CAUSES.items())
 
 
-def _description_3(policy: Policy, face: ProgramInterface, name: str, token: str) -> str:
-    said, units, experiment = _described(policy, face)
+def _description_3(about: str, face: ProgramInterface, name: str, token: str) -> str:
+    said, units, experiment = _described(about, face)
     words, count, lines = _words(face), len(face.inputs), list[str]()
 
     def variable(kind: str, word: str, at: int, causality: str, more: str, about: str) -> str:
@@ -181,8 +183,8 @@ def _description_3(policy: Policy, face: ProgramInterface, name: str, token: str
         lines.append(variable("Float64", word, at, causality, _number(axis, at < count), axis.name))
     at, outputs = len(words), list(range(count, len(words)))
     if face.monitored:
-        for j, (word, causality, about) in enumerate(FLAGS):
-            lines.append(variable("Boolean", word, at + j, causality, ' start="false"', about))
+        for j, (word, causality, meaning) in enumerate(FLAGS):
+            lines.append(variable("Boolean", word, at + j, causality, ' start="false"', meaning))
         lines.append(variable("Boolean", "fallback", at + 2, "output", "", READ[0][1]))
         lines.append(variable("Int32", "trips", at + 3, "output", "", READ[1][1]))
         lines.append(variable("Int32", "cause", at + 4, "output", "", _causes()))

@@ -6,11 +6,13 @@ Intervals are those of functions that are drawn from the posterior of all data: 
 """
 
 from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from spaql.gp.learned_problem import imagined, one_function, predicted
+from spaql.gp.transitions import follows_of
 from spaql.ground import streams
 from spaql.ground.arrays import Array
 from spaql.ground.checks import real, whole
@@ -98,15 +100,40 @@ class AtlasModel:
         slopes = ((after[:, 1 : n + 1] - after[:, n + 1 :]) / (2.0 * steps)[:, None]).transpose(0, 2, 1)
         offsets = after[:, 0] - slopes[:, :, :d] @ at - slopes[:, :, d:] @ applied
         problem = self.agent.problem
-        seconds = problem.signals.dt if problem.signals is not None else dt_of(problem)
         a, b = _interval(slopes[:, :, :d], share), _interval(slopes[:, :, d:], share)
         names, actions = tuple(variable_names(problem)), tuple(action_names(problem))
-        return LocalModel(names, actions, at, applied, a, b, _interval(offsets, share), seconds, share)
+        return LocalModel(names, actions, at, applied, a, b, _interval(offsets, share), self._dt(), share)
+
+    def save_fmu(
+        self, path: str | PathLike[str], version: int = 2, *, start: Any = None, name: str = "plant"
+    ) -> None:
+        """The mean of the model as a source-code FMU for co-simulation: actions are inputs, variables are outputs.
+
+        `start`: the observation with which it begins, by name or as a vector; by default the mean of those seen.
+        """
+        from spaql.export.packages import save_model
+
+        agent, n = self.agent, self._count()
+        model, data = model_at(agent, n), agent.state.memory.data(n)
+        begins = data.states[~follows_of(data)].mean(axis=0)
+        at = begins if start is None else vector("start", start, variable_names(agent.problem), missing=begins)
+        learned = imagined(told_problem(agent, limits=False), model, data, at[None], np.random.default_rng(0))
+        save_model(path, learned, at, self._dt(), name, whole("version", version, 2, 3))
+
+    def _count(self) -> int:
+        """Of samples."""
+        n = self.agent.state.memory.n
+        if not n:
+            raise SpaqlError("there are no data yet: learn(samples=...) or update(...) first")
+        return n
+
+    def _dt(self) -> float:
+        problem = self.agent.problem
+        return problem.signals.dt if problem.signals is not None else dt_of(problem)
 
     def _point(self, observation: Any, action: Any) -> tuple[Array, Array]:
         problem = self.agent.problem
-        if not self.agent.state.memory.n:
-            raise SpaqlError("there are no data yet: learn(samples=...) or update(...) first")
+        self._count()
         at = vector("at", observation, variable_names(problem), missing=np.nan)
         low, high = problem.actions.bounds
         given = (low + high) / 2 if action is None else action
