@@ -49,9 +49,9 @@ BAD = {
     "no fallback": (EXAMPLE.partition("[fallback")[0], "there is no .fallback."),
     "a fallback out of range": (EXAMPLE.partition("[fallback")[0] + "[fallback]\nvoltage = 12", "outside its range -6 ... 6"),
     "a fallback of what is not there": (changed("position_error = 4.0", "speed_error = 4.0"), "there is no variable 'speed_error'"),
-    "a reward of what is not there": (changed("-abs(position_error)", "-abs(speed)"), "there is no 'speed': use position"),
-    "a reward that is a program": (changed("-abs(position_error)", "().__class__"), "is no arithmetic"),
-    "a reward that calls": (changed("-abs(position_error)", "open(position)"), "of functions there are abs"),
+    "a reward of what is not there": (changed("-abs(position_error)", "-abs(speed)"), "speed is not observed: choose among position"),
+    "a reward that is a program": (changed("-abs(position_error)", "().__class__"), "cannot stand in a formula"),
+    "a reward that calls": (changed("-abs(position_error)", "open(position)"), "cannot stand in a formula"),
     "a goal and a reward": (changed("[goal]", "[goal]\neffort = 1.0"), "a reward and a target"),
 }
 

@@ -21,7 +21,7 @@ from machines import Cart
 from spaql.rig.description import EXAMPLE
 
 TESTS = Path(__file__).parents[1]
-FAST = EXAMPLE.replace("period = 0.02", "period = 0.01").replace("rate = 3.0", "rate = 3.0\n").replace("safe = 0.0", "safe = 0.25").replace("[measured", "watchdog = 0.4\n[measured", 1)
+FAST = EXAMPLE.replace("period = 0.02", "period = 0.03").replace("rate = 3.0", "rate = 3.0\n").replace("safe = 0.0", "safe = 0.25").replace("[measured", "watchdog = 0.4\n[measured", 1)
 TIMES = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path[1:]]), "OPENBLAS_NUM_THREADS": "1"}
 
 
@@ -117,7 +117,7 @@ def test_a_lost_measurement_holds_the_last_action(rig):
 
 
 def test_a_late_answer_is_counted_and_said(rig):
-    machine = Machine(lambda: time.sleep(0.03) or machine.measure())
+    machine = Machine(lambda: time.sleep(0.06) or machine.measure())
     live = rig.run(machine.read, machine.write)
     assert live.missed >= 1
     assert live.latest > 0.015

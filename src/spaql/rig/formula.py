@@ -1,6 +1,5 @@
 """The reward of a rig: a formula in a text, of which nothing but arithmetic is taken."""
 
-import ast
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,57 +9,10 @@ from spaql.ground.checks import real, text
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis
 from spaql.plants.compile import function_of
+from spaql.plants.formulas import PYTHON, formula_of
 from spaql.plants.loop_plant import Payment, word
 from spaql.plants.references import Reference
 from spaql.plants.signals import Signals
-
-PLAIN = ("abs", "min", "max")
-MATHEMATICAL = ("sin", "cos", "tan", "exp", "log", "sqrt", "tanh")
-ALLOWED = (
-    ast.Expression, ast.BinOp, ast.UnaryOp, ast.Call, ast.Name, ast.Load, ast.Constant, ast.IfExp, ast.Compare,
-    ast.BoolOp, ast.And, ast.Or, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.USub, ast.UAdd, ast.Lt, ast.LtE,
-    ast.Gt, ast.GtE,
-)  # fmt: skip
-
-
-def parsed(written: str) -> ast.Expression:
-    """The formula, if it is one."""
-    try:
-        tree = ast.parse(written.strip(), mode="eval")
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise SpaqlError(f"[goal] reward is no formula: {echoed(written)}") from error
-    for node in ast.walk(tree):
-        if not isinstance(node, ALLOWED):
-            raise SpaqlError(
-                f"[goal] reward: {type(node).__name__} is no arithmetic; use + - * / **, a if b else c, numbers, names"
-            )
-        if isinstance(node, ast.Call):
-            known = isinstance(node.func, ast.Name) and node.func.id in (*PLAIN, *MATHEMATICAL)
-            if not known or node.keywords:
-                raise SpaqlError(f"[goal] reward: of functions there are {', '.join((*PLAIN, *MATHEMATICAL))}")
-        if isinstance(node, ast.Constant) and type(node.value) not in (int, float):
-            raise SpaqlError(f"[goal] reward: {echoed(node.value)} is no number")
-    return tree
-
-
-def names_in(written: str) -> list[str]:
-    """The variables that a formula names, in their order."""
-    tree = parsed(written)
-    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called]
-    return list(dict.fromkeys(names))
-
-
-def function_of_text(written: str, names: Sequence[str]) -> Callable[..., float]:
-    """The formula as a function of these names."""
-    tree = parsed(written)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MATHEMATICAL:
-            node.func.id = f"math.{node.func.id}"
-    said: Callable[..., float] = function_of(
-        {"math": math}, f"paid({', '.join(names)})", [f"return {ast.unparse(tree)}"]
-    )
-    return said
 
 
 def target_text(target: Mapping[str, Any], state: Sequence[Axis], acting: Sequence[str], effort: float) -> str:
@@ -102,13 +54,11 @@ def goal_of(
     remembered = [f"previous({name})" for name in acting]
     remembered += [f"{kind}({name})" for kind in ("integral", "difference", "past") for name in basic]
     plain = {word(name) for name in [*basic, *acting, *(signal.name for signal in references)]}
-    asked = names_in(written)
-    needed = [name for name in remembered if word(name) in asked and word(name) not in plain]
-    unknown = [name for name in asked if name not in plain and name not in map(word, needed)]
-    if unknown:
-        such = ", ".join([*sorted(plain), f"previous_{word(acting[0])}"])
-        raise SpaqlError(f"[goal] reward: there is no {echoed(unknown[0])}: use {such}, ...")
-    return function_of_text(written, asked), needed
+    offered = [*sorted(plain), *(word(name) for name in remembered if word(name) not in plain)]
+    formula = formula_of("[goal] reward", written, offered)
+    lines = [f"return {formula.written(PYTHON, {name: name for name in formula.words})}"]
+    needed = [name for name in remembered if word(name) in formula.words and word(name) not in plain]
+    return function_of({"math": math}, f"paid({', '.join(formula.words)})", lines), needed
 
 
 def rewards(signals: Signals, payment: Payment, y: Array, r: Array, u: Array) -> list[float]:
