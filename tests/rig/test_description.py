@@ -15,7 +15,7 @@ def changed(before, after):
 def test_the_example_is_a_whole_rig():
     described = description_of(EXAMPLE)
     problem = described.stated()
-    assert [axis.name for axis in problem.state] == ["position_error", "integral(position_error)"]
+    assert [axis.name for axis in problem.state] == ["position_error", "integral(position_error)", "previous(voltage)"]
     assert problem.signals.rates == (3.0,)
     assert "4·position_error" in described.fallback(problem).to_text()
 

@@ -84,7 +84,7 @@ PUT_RIGHT = {
     "a clock that is set back": (lambda f: f.assign(time=f.time - 5.0 * (f.index > 40)), "the clock was set back"),
     "no time": (lambda f: f.drop(columns="time"), "there is no column time"),
     "no references": (lambda f: f.drop(columns=["target", "excite voltage"]), "return"),
-    "another controller at the end": (lambda f: with_values(f, range(80, 100), voltage=0.5), "another action was applied"),
+    "another controller at the end": (lambda f: with_values(f, range(30, 100), voltage=5.5), "in 70 % of the steps, first in step 30, another action was applied"),
 }
 
 

@@ -1,6 +1,7 @@
 """Trials: what the next one runs and promises, when there is none, and what came of it."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -19,7 +20,8 @@ def learned(tmp_path_factory):
     """A rig with the log of one trial, and the second trial."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(promise, "SAMPLES", 1_000_000)
-        rig = spaql.Rig.new(tmp_path_factory.mktemp("rigs") / "cart")
+        patch.setattr(next_trial, "WORTH", -1e9)  # a law after one trial, whatever it promises
+        rig = spaql.Rig.new(tmp_path_factory.mktemp("rigs") / "cart", EXAMPLE.replace("chance = 0.01", "chance = 1.0"))
         rig.next()
         rig.add(run_trial(rig, Cart()))
         rig.said = rig.next(seed=1)
@@ -33,7 +35,7 @@ def test_five_lines_say_what_a_trial_is_and_promises(learned):
     assert "95 %" in expected
     assert "position" in goes
     assert "voltage" in goes
-    assert "|position| ≤ 0.8 m: touched in 0" in limits
+    assert re.search("[|]position[|] ≤ 0.8 m: touched in .* of the trials, allowed are 100 %", limits)
     assert "after 100 steps in 1 log" in why
 
 
@@ -47,6 +49,7 @@ def test_the_controller_of_a_trial_is_the_same_in_all_its_files(learned):
 
 def test_what_is_found_does_not_depend_on_who_finds_it(learned, monkeypatch):
     monkeypatch.setattr(promise, "SAMPLES", 1_000_000)
+    monkeypatch.setattr(next_trial, "WORTH", -1e9)
     again = learned.next(seed=1)
     assert again.trial == 3
     expected = [json.loads((trial.path / "expected.json").read_text()) for trial in learned.trials[1:3]]
@@ -120,6 +123,19 @@ def test_a_trial_that_may_touch_a_limit_is_refused(tmp_path, monkeypatch):
     with pytest.raises(spaql.SpaqlError, match=r"no trial: even .* touches a limit in .*, rig.toml allows 1.0 %: use a safer fallback"):
         rig.next()
     assert len(rig.trials) == 1
+
+
+def test_without_a_law_that_is_worth_it_the_fallback_is_excited_again(tmp_path, monkeypatch):
+    """Also where the model fears for a limit that the fallback has never touched on the machine."""
+    monkeypatch.setattr(next_trial, "laws_of", lambda described, model, seed: described.fallback(model.problem))
+    rig = spaql.Rig.new(tmp_path / "cart", EXAMPLE.replace("chance = 0.01", "chance = 0.0"))
+    rig.next()
+    rig.add(run_trial(rig, Cart()))
+    said = str(rig.next())
+    assert "no law is worth a trial after 100 steps: the fallback, excited" in said
+    assert "without the excitation" in said
+    assert "excite voltage" in rig.trials[-1].expected["law"]
+    assert "promised" not in str(rig.add(run_trial(rig, Cart())))
 
 
 @pytest.mark.slow

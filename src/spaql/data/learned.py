@@ -53,7 +53,7 @@ def from_data(
     model = model_of(problem, data)
     with threadpool_limits(1, "blas"):
         _warn(problem, unpredicted(model, data), advice_of(problem, model, data))
-    at = _doubted(model, data, *range_of(problem), rng)
+    at = doubted_inputs(model, data, *range_of(problem), rng)
     learned = imagined(problem, model, data, starts_of(problem, data, rng), rng, functions, at)
     both = np.concatenate([data.states, data.nexts])
     ends = zip(both.min(axis=0).tolist(), both.max(axis=0).tolist(), strict=True)
@@ -103,7 +103,7 @@ def _warn(problem: Problem, missed: Mapping[int, float], advice: Advice) -> None
     warnings.warn(f"{said}. Do not rely on a controller found in it.", SpaqlWarning, stacklevel=3)
 
 
-def _doubted(model: Model, data: Data, low: Array, high: Array, rng: np.random.Generator) -> Array:
+def doubted_inputs(model: Model, data: Data, low: Array, high: Array, rng: np.random.Generator) -> Array:
     """Inputs in units at which functions are drawn: states of the data, with any action."""
     states = thinned(data, FITTED).states
     chosen = states[rng.integers(len(states), size=DOUBTED)]

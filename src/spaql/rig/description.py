@@ -175,7 +175,8 @@ def _described(tables: dict[str, Any]) -> Description:
     others = [axis.name for axis in state if f"{axis.name}_error" not in errors]
     usual = [*errors, *(f"integral({name})" for name in errors), *others]
     sees = [text("[rig] sees", name) for name in items("[rig] sees", rig.get("sees", usual))]
-    sees = list(dict.fromkeys([*sees, *(name for law in gains.values() for name in law)]))
+    limited = [f"previous({name})" for name in acting if rates]  # what a rate limit keeps is a part of the state
+    sees = list(dict.fromkeys([*sees, *(name for law in gains.values() for name in law), *limited]))
     check_keys("[goal]", goal, KEYS["goal"])
     paid, wanted = goal_of(goal, state, references, [*errors, *(axis.name for axis in state)], list(acting))
     called = [name for name in (*sees, *wanted) if name.partition("(")[0] in KINDS and name.endswith(")")]

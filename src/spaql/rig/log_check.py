@@ -278,9 +278,11 @@ def _of_controller(
     if share < 1.0 - SAME <= fits(u[1:], expected[:-1]):
         notes.append("actions stand one row later than they were decided: taken as a lag of the log, and put right")
         return [replace(part, y=part.y[:-1], u=part.u[1:], r=part.r[:-1]) for part in pieces]
-    if share >= FITTING:
+    other = np.flatnonzero(np.any(np.abs(u - expected) > near, axis=1))
+    if share >= FITTING or (len(other) and other[0] >= SHORTEST):  # a monitor's fallback, or a hand, has taken over
         if share < 1.0 - SAME:
-            notes.append(f"in {100 * (1 - share):.0f} % of the steps another action was applied than the controller's")
+            others = f"in {100 * (1 - share):.0f} % of the steps, first in step {other[0]}"
+            notes.append(f"{others}, another action was applied than the controller's")
         return pieces
     worst = int(np.abs(u - expected).max(axis=1).argmax())
     values, wanted = (echoed(np.round(row[worst], 4).tolist()) for row in (u, expected))

@@ -4,20 +4,19 @@ It has memory where the logs show that something is not observed, goes on a litt
 where a limit is touched.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
-from spaql.data.learned import from_data
+from spaql.data.learned import doubted_inputs
 from spaql.gp.hidden import advice_of, unpredicted
-from spaql.gp.learned_problem import model_of
+from spaql.gp.learned_problem import imagined, model_of, range_of
 from spaql.gp.model_plant import ModelPlant, Numbers, model_plant
 from spaql.gp.transitions import Data
 from spaql.ground.arrays import Array
-from spaql.ground.errors import SpaqlWarning
 from spaql.ground.progress import at_work
 from spaql.plants.compile import function_of, listed
 from spaql.plants.compile import names as letters
@@ -31,6 +30,9 @@ from spaql.rig.description import Description
 from spaql.rig.log_check import LogPiece
 
 STARTS = 256
+FURTHER = 0.2  # of the range of the actions applied so far: so much further the next law may go
+LEAST = 0.02  # of the range of an action
+FUNCTIONS = 6  # that agree with the logs
 BEYOND = 0.75  # of the range of the data, besides a quarter: so far the model goes on
 FORGOTTEN = 4  # steps of a piece in the middle of a trial, before which nobody knows what was applied
 NEARLY = 0.25  # of the range of the data: where these end so near to a limit, their end stands for it
@@ -45,6 +47,11 @@ class Moves(NamedTuple):
     nexts: Array
     starts: Array  # of trials
 
+    @property
+    def data(self) -> Data:
+        n = len(self.states)
+        return Data(self.states, self.actions, np.zeros(n), self.nexts, np.zeros(n, bool))
+
 
 @dataclass(frozen=True)
 class RigModel:
@@ -56,6 +63,15 @@ class RigModel:
     steps: int
     noise: tuple[float, ...]  # of the sensors
     edges: tuple[Limit, ...]  # limits as the model has them
+
+
+def near_seen(described: Description, pieces: Sequence[LogPiece]) -> Description:
+    """With actions that go little beyond those applied so far: of others a model is too sure."""
+    u, (low, high) = np.concatenate([piece.u for piece in pieces]), described.actions.bounds
+    least, most = u.min(axis=0), u.max(axis=0)
+    wider = np.maximum(FURTHER * (most - least), LEAST * (high - low))
+    low, high = np.maximum(low, least - wider), np.minimum(high, most + wider)
+    return replace(described, actions=replace(described.actions, low=tuple(low.tolist()), high=tuple(high.tolist())))
 
 
 def transitions(described: Description, pieces: Sequence[LogPiece], memory: Sequence[str]) -> Moves:
@@ -87,26 +103,31 @@ def _remembering(described: Description, memory: Sequence[str]) -> Problem:
 
 def learn_model(described: Description, pieces: Sequence[LogPiece], seed: int) -> RigModel:
     """Of all pieces, which have at least FEWEST steps."""
+    with threadpool_limits(1, "blas"):  # small matrices: threads cost more than they save, and may change last bits
+        return _learned(described, pieces, seed)
+
+
+def _learned(described: Description, pieces: Sequence[LogPiece], seed: int) -> RigModel:
     at_work("learning a model of the machine")
     seen = transitions(described, pieces, ())
     remembered = _advised(described, seen)
     memory = [item.name for item in remembered]
     problem = _remembering(described, memory)
     seen = transitions(described, pieces, memory) if memory else seen
-    paid = np.zeros(len(seen.states))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SpaqlWarning)
-        learned = from_data(problem, seen.states, seen.actions, paid, seen.nexts, seed=seed)
-    data = Data(seen.states, seen.actions, paid, seen.nexts, np.zeros(len(paid), bool))
-    missed = unpredicted(model_of(problem, data), data)
+    at_work("learning a model of the machine")
+    data, rng = seen.data, np.random.default_rng(seed)
+    model, starts = model_of(problem, data), _starts(described, seen.starts, seed)
+    missed = unpredicted(model, data)
+    at = doubted_inputs(model, data, *range_of(problem), rng)
+    learned = imagined(problem, model, data, starts, rng, FUNCTIONS, at)
     assert isinstance(learned.plant, ModelPlant)
-    numbers = _wider(described, learned.plant, remembered, _starts(described, seen.starts, seed))
+    numbers = _wider(described, learned.plant, remembered)
     count = len(described.state)
     own = model_plant(numbers, learned.plant.known)
     rows = own.state_dim, own.action_dim, count, own.reset_noise, own.step_noise
     names = tuple(axis.name for axis in described.state)
-    model = Machine(own.reset, own.step, None, *rows, model=own, remembered=tuple(remembered), names=names)
-    noise, edges = model.sensor_noise, []
+    machine = Machine(own.reset, own.step, None, *rows, model=own, remembered=tuple(remembered), names=names)
+    noise, edges = machine.sensor_noise, []
     for j, axis in enumerate(described.state):
         ends = numbers.centre[j] + numbers.scale[j] * np.array([numbers.low[j], numbers.high[j]])
         asked = [signal for signal in described.references if signal.of == axis.name]
@@ -114,14 +135,14 @@ def learn_model(described: Description, pieces: Sequence[LogPiece], seed: int) -
         for limit in described.limits:
             if limit.variable == axis.name:
                 edges.append(_narrowed(limit, ends, QUIET * noise[j], least, most))
-    inner = replace(described.bare, plant=model, clip=True)
+    inner = replace(described.bare, plant=machine, clip=True)
     changes = _seen(remembered, described)
     around = _loop(described, inner, changes, edges, pieces)
     said = {axis.name: missed[j] for j, axis in enumerate(described.state) if j in missed}
     return RigModel(around, changes, said, len(seen.states), noise, tuple(edges))
 
 
-def _wider(described: Description, plant: ModelPlant, remembered: Sequence[Item], starts: Array) -> Numbers:
+def _wider(described: Description, plant: ModelPlant, remembered: Sequence[Item]) -> Numbers:
     """Its numbers for a machine that goes on beyond the data: so far, within the ranges of the sensors."""
     numbers, count = plant.numbers, len(described.state)
     low, high = numbers.low.copy(), numbers.high.copy()
@@ -133,7 +154,7 @@ def _wider(described: Description, plant: ModelPlant, remembered: Sequence[Item]
     for j, axis in enumerate(described.state):
         ends = (np.array([axis.low, axis.high]) - numbers.centre[j]) / numbers.scale[j]
         low[j], high[j] = max(low[j], ends[0]), min(high[j], ends[1])
-    return numbers._replace(low=low, high=high, starts=starts)
+    return numbers._replace(low=low, high=high)
 
 
 @dataclass(frozen=True)
@@ -173,8 +194,7 @@ class Machine(Plant):
 
 def _advised(described: Description, seen: Moves) -> list[Item]:
     """What must be remembered, because something is not observed."""
-    problem, n = described.bare, len(seen.states)
-    data = Data(seen.states, seen.actions, np.zeros(n), seen.nexts, np.zeros(n, bool))
+    problem, data = described.bare, seen.data
     names, acting = [axis.name for axis in described.state], described.actions.axis_names
     advised = advice_of(problem, model_of(problem, data), data).memory
     items = [item for term in advised for item in parsed(term, names, acting)]

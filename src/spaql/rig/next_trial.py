@@ -1,10 +1,10 @@
-"""The next trial of a rig: what it runs, what it promises, and whether it is allowed; and what came of it."""
+"""The next trial of a rig: what it runs, what it promises, and whether it is allowed."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from spaql.policy.digits import counted, number, percent, with_unit
 from spaql.policy.policy import Policy
 from spaql.rig.description import Description
 from spaql.rig.folder import CONTROLLER, EXPECTED, PLAN, RigTrial, json_text, write
-from spaql.rig.log_check import Checked, LogPiece
-from spaql.rig.machine_model import RigModel, learn_model
+from spaql.rig.log_check import Checked
+from spaql.rig.machine_model import RigModel, learn_model, near_seen
 from spaql.rig.promise import EPISODES, TOWARDS, Promise, between, laws_of, on, promise_of
 from spaql.version import __version__
 
@@ -71,47 +71,71 @@ def propose(
         why = f"nothing is known of the machine yet ({counted(steps, 'step')}): the fallback, excited"
         return Proposal(excited(described), why, None, None, used, None)
     pieces = [piece for _, checked in logs for piece in checked.pieces]
+    whole, described = described, near_seen(described, pieces)
     model = learn_model(described, pieces, seed)
     fallback = described.fallback(model.problem)
     laws = laws_of(described, model, seed)
     problem = laws.problem  # laws may also see what was applied before, where actions have rates
     model = RigModel(problem, _more(described, problem), model.missed, model.steps, model.noise, model.edges)
+    plain = on(problem, fallback)
+    assert plain is not None
     candidates = [("new laws", laws)]
     for trial in reversed(trials[-3:]):
         earlier = on(problem, read_controller(trial)) if (trial.path / CONTROLLER).exists() else None
         candidates += [(f"the law of {trial.name}", earlier)] if earlier is not None else []
-    plain = on(problem, fallback)
-    assert plain is not None
     for way in TOWARDS:
         step = between(plain, laws, way)
         candidates += [(f"a step of {100 * way:.0f} % from the fallback to new laws", step)] if step is not None else []
-    candidates.append(("the fallback", plain))
-    judged = []
-    for name, candidate in candidates:
-        evaluation = candidate.evaluate(EPISODES, seed + 1)
-        chance = float(np.asarray(evaluation.terminated, bool).mean()) if described.limits else 0.0
-        judged.append((evaluation.mean, chance, name, candidate))
-    allowed = [entry for entry in judged if entry[1] <= described.chance]
-    if not allowed:
-        least = min(judged, key=lambda entry: entry[1])
-        raise SpaqlError(
-            f"no trial: even {least[2]} touches a limit in {percent(least[1])} of the trials in the model, rig.toml "
-            f"allows {percent(described.chance)}: use a safer fallback, add its logs, or allow more (chance)"
-        )
-    best = max(allowed, key=lambda entry: entry[0])
-    wider = _wider(trials)
+    judged = [_weighed(described, name, policy, seed + 1) for name, policy in candidates]
+    own = _weighed(described, "the fallback", plain, seed + 1)
+    allowed = [each for each in judged if each.chance <= described.chance and each.mean > own.mean + WORTH * own.spread]
+    wider, known = _wider(trials), counted(steps, "step")
     promised = promise_of(described, model, plain, wider, seed + 2)
-    worth = WORTH * float(np.std(plain.evaluate(EPISODES, seed + 1).returns))
-    if best[3] is plain or best[0] < next(mean for mean, _, _, each in judged if each is plain) + worth:
-        why = f"no law promises more than the fallback after {counted(steps, 'step')}: the fallback again, excited"
-        return Proposal(excited(described), why, promised, promised, used, model)
-    why = f"{best[2]} after {counted(steps, 'step')} in {counted(len(logs), 'log')}"
-    if best is not max(judged, key=lambda entry: entry[0]):
+    if not allowed:
+        _check_fallback(described, trials, own, judged)
+        why = f"no law is worth a trial after {known}: the fallback, excited"
+        return Proposal(excited(whole), why, None, promised, used, model)
+    best = max(allowed, key=lambda each: each.mean)
+    why = f"{best.name} after {known} in {counted(len(logs), 'log')}"
+    if best is not max(judged, key=lambda each: each.mean):
         why += "; what promises more may touch a limit"
-    elsewhere = described.stated(model.memory)
-    policy = on(elsewhere, best[3])
+    policy = on(described.stated(model.memory), best.policy)
     assert policy is not None
-    return Proposal(policy, why, promise_of(described, model, best[3], wider, seed + 2), promised, used, model)
+    return Proposal(policy, why, promise_of(described, model, best.policy, wider, seed + 2), promised, used, model)
+
+
+class Weighed(NamedTuple):
+    """What the model says of a law."""
+
+    name: str
+    policy: Policy
+    mean: float  # of the episodes that touch no limit
+    spread: float
+    chance: float  # of touching one
+
+
+def _weighed(described: Description, name: str, policy: Policy, seed: int) -> Weighed:
+    evaluation = policy.evaluate(EPISODES, seed)
+    ended = np.asarray(evaluation.terminated, bool) & bool(described.limits)
+    kept = evaluation.returns[~ended] if not ended.all() else evaluation.returns
+    return Weighed(name, policy, float(kept.mean()), float(kept.std()), float(ended.mean()))
+
+
+def _check_fallback(
+    described: Description, trials: Sequence[RigTrial], own: Weighed, judged: Sequence[Weighed]
+) -> None:
+    """The fallback may act again if it has touched no limit on the machine, which is worth more than what a model of
+    few steps says; or if the model says that it does not."""
+    if own.chance <= described.chance:
+        return
+    mine = [trial for trial in trials if trial.expected is not None and "excite " in str(trial.expected["law"])]
+    touched = [trial for trial in mine if trial.result is not None and trial.result["touched"]]
+    if touched or not mine:
+        least = min([own, *judged], key=lambda each: each.chance)
+        raise SpaqlError(
+            f"no trial: even {least.name} touches a limit in {percent(least.chance)} of the trials in the model, "
+            f"rig.toml allows {percent(described.chance)}: use a safer fallback, add its logs, or allow more (chance)"
+        )
 
 
 def _more(described: Description, problem: Problem) -> tuple[str, ...]:
@@ -206,6 +230,10 @@ def lines_of(described: Description, proposal: Proposal) -> list[str]:
         zip(described.names, [*(axis.unit for axis in described.state), *described.actions.axis_units], strict=True)
     )
     lines = [f"law       {law_text(proposal.policy)}"]
+    if promise is None and fallback is not None:
+        lines += [f"expected  return about {number(fallback.mean)}, without the excitation"]
+        lines += [f"goes      {_reach(fallback, units)}", f"limits    {_limits(described, fallback, units)}"]
+        return [*lines, f"why       {proposal.why}"]
     if promise is None:
         lines += ["expected  nothing is known yet", "goes      where the fallback goes, and a little around it"]
         lines += ["limits    the chance of touching one is not known: you answer for the fallback"]
@@ -213,66 +241,20 @@ def lines_of(described: Description, proposal: Proposal) -> list[str]:
     earned = f"{number(promise.mean)} (95 %: {number(promise.low)} to {number(promise.high)})"
     beside = "" if fallback is None or fallback is promise else f"; the fallback {number(fallback.mean)}"
     lines.append(f"expected  return {earned} in {counted(described.steps, 'step')}{beside}")
-    reach = [
-        f"{name} {number(low, 3)} ... {with_unit(number(high, 3), units[name])}"
-        for name, (low, high) in promise.reach.items()
-    ]
-    lines.append(f"goes      {', '.join(reach)}")
-    if described.limits:
-        texts = ", ".join(limit.text(units[limit.variable]) for limit in described.limits)
-        share = f"{percent(promise.chance)} of the trials, allowed are {percent(described.chance)}"
-        lines.append(f"limits    {texts}: touched in {share}")
-    else:
-        lines.append("limits    none are stated in rig.toml")
+    lines += [f"goes      {_reach(promise, units)}", f"limits    {_limits(described, promise, units)}"]
     return [*lines, f"why       {proposal.why}"]
 
 
-# -- what came of it ---------------------------------------------------------------------------------------------------
+def _reach(promise: Promise, units: Mapping[str, str]) -> str:
+    spans = [
+        f"{name} {number(low, 3)} ... {with_unit(number(high, 3), units[name])}"
+        for name, (low, high) in promise.reach.items()
+    ]
+    return ", ".join(spans)
 
 
-def outcome(described: Description, trial: RigTrial | None, checked: Checked) -> dict[str, Any]:
-    """The return of a log, beside what was promised, and the limits that it touched."""
-    piece: LogPiece = max(checked.pieces, key=lambda piece: (piece.first == 0, len(piece.u)))
-    n = min(len(piece.u), described.steps)
-    earned = float(described.paid(piece.y[: n + 1], piece.r[:n], piece.u[:n]).sum())
-    whole = piece.first == 0 and n == described.steps
-    touched = []
-    names = [axis.name for axis in described.state]
-    for limit in described.limits:
-        for part in checked.pieces:
-            values = part.y[:, names.index(limit.variable)]
-            beyond = np.flatnonzero((values < limit.low) | (values > limit.high))
-            if len(beyond):
-                touched.append(
-                    {"variable": limit.variable, "step": int(part.first + beyond[0]), "value": float(values[beyond[0]])}
-                )
-                break
-    expected = None if trial is None else trial.expected
-    inside = None
-    if whole and expected is not None and expected["low"] is not None and not touched:
-        inside = bool(expected["low"] <= earned <= expected["high"])
-    return {
-        "return": earned,
-        "steps": n,
-        "whole": whole,
-        "inside": inside,
-        "touched": touched,
-        "notes": list(checked.notes),
-    }
-
-
-def outcome_lines(trial: RigTrial, described: Description, result: dict[str, Any]) -> list[str]:
-    """What happened, beside what was promised."""
-    expected = trial.expected
-    said = f"{trial.name}: return {number(result['return'])} in {counted(result['steps'], 'step')}"
-    if expected is None:
-        said += ", kept as data: no controller of ours ran"
-    elif result["inside"] is not None:
-        promised = f"{number(expected['mean'])} (95 %: {number(expected['low'])} to {number(expected['high'])})"
-        said += f", promised {promised}: {'inside' if result['inside'] else 'OUTSIDE, promises get wider'}"
-    elif not result["whole"]:
-        said += f" of {described.steps}: too short to be held against the promise"
-    lines = [said]
-    for touch in result["touched"]:
-        lines.append(f"LIMIT touched: {touch['variable']} {number(touch['value'])} at step {touch['step']}")
-    return [*lines, *(f"note: {note}" for note in result["notes"])]
+def _limits(described: Description, promise: Promise, units: Mapping[str, str]) -> str:
+    if not described.limits:
+        return "none are stated in rig.toml"
+    texts = ", ".join(limit.text(units[limit.variable]) for limit in described.limits)
+    return f"{texts}: touched in {percent(promise.chance)} of the trials, allowed are {percent(described.chance)}"

@@ -19,14 +19,8 @@ from spaql.rig.description import EXAMPLE, Description, description_of, read_des
 from spaql.rig.folder import RigTrial
 from spaql.rig.live import Live, LiveLoop, Read, Write
 from spaql.rig.log_check import Checked, check_log
-from spaql.rig.next_trial import (
-    outcome,
-    outcome_lines,
-    propose,
-    read_controller,
-    read_plan,
-    write_trial,
-)
+from spaql.rig.next_trial import propose, read_controller, read_plan, write_trial
+from spaql.rig.outcome import outcome, outcome_lines
 from spaql.rig.status_page import calibration, help_most, write_status
 
 
