@@ -23,7 +23,7 @@ from spaql.policy.policy import Policy
 from structured_text import LawBlock
 
 FORMS = ("ifs", "table")
-FITTING = [(to, name) for to in FORMATS for name in NAMES if to != "dtcontrol" and (to, name) != ("st", "deep laws")]
+FITTING = [(to, name) for to in FORMATS for name in NAMES if to != "dtcontrol" and (to, name) not in (("st", "deep laws"), ("plcopen", "deep laws"))]
 
 
 @pytest.mark.parametrize(("to", "name"), FITTING)

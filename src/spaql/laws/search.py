@@ -218,9 +218,9 @@ class Search:
 
     def screened(self, trees: list[tuple[Tree, int]], keep: int, episodes: int) -> list[tuple[Tree, int]]:
         """The best few on a few common episodes."""
+        seeds = self.episodes(self.count(episodes, 1))
         if not trees:
             return []
-        seeds = self.episodes(self.count(episodes, 1))
         values = self.values([tree for tree, _ in trees], seeds)
         return [trees[i] for i in np.argsort(-values, kind="stable")[:keep]]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.ground.checks import FAR, numbers, observations
+from spaql.ground.checks import FAR, depth, numbers, observations
 from spaql.ground.errors import SpaqlError
 from spaql.plants.chart import HUGE
 from spaql.plants.problem import Problem
@@ -24,7 +24,7 @@ class Memory:
 
 def variables_given(problem: Problem, states: Any) -> int:
     """How many variables observations have: all, or those that are measured, without features."""
-    given = np.shape(states)
+    given = np.shape(states) if depth("observation", states) else ()
     return len(problem.measured) if given and given[-1] == len(problem.measured) else len(problem.state)
 
 
