@@ -51,6 +51,15 @@ FEW = {
     "test_predict_carries_the_memory": 1,
     "test_what_goes_wrong_in_a_worker_is_one_clear_message": 1,
     "test_observations_that_are_not_finite_are_refused_in_one_line": 24,
+    "test_the_compiled_plant_and_gymnasiums_loop_teach_the_same_bits": 12,
+    "test_saved_and_loaded_in_the_middle_learning_goes_on_as_if_nothing_had_happened": 24,
+    "test_same_seed_same_bits_in_the_compiled_loop_and_in_gymnasiums": 30,
+    "test_it_keeps_its_promises_in_random_episodes": 6,
+    "test_boltzmann_probabilities": 10,
+    "test_they_act_and_explain_the_same": 8,
+    "test_one_to_six_state_variables": 20,
+    "test_several_continuous_actions": 8,
+    "test_a_killed_program_has_its_log_to_the_last_step_and_the_machine_stops": 1,
 }
 
 

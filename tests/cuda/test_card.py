@@ -51,6 +51,7 @@ def test_an_environment_in_python_stays_on_the_cpu():
         agent.learn(samples=10_000)
 
 
+@pytest.mark.slow
 def test_the_benchmark_says_so_too():
     command = [sys.executable, "-m", "spaql", "bench", "--device", "cuda"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -119,6 +119,7 @@ def test_observe_says_what_laws_look_at(tmp_path):
             spaql.Laws(problem, observe=wrong)
 
 
+@pytest.mark.slow
 def test_a_slow_simulator_finds_out_too():
     problem = spaql.from_gym("Pendulum-v1", names=True, features={"pump": pump})
     agent = spaql.Laws(problem, max_leaves=1, seed=0)
