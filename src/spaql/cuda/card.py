@@ -119,8 +119,6 @@ def launched(name: str, kernel: Any, count: int, *arguments: Any) -> None:
         said = one_line(str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__, 160)
         raise SpaqlError(f"{name} does not compile for the card ({said}): {USE_CPU}") from error
     except Exception as error:  # of the driver: memory, a card that is busy or has been lost
-        if isinstance(error, KeyboardInterrupt | SpaqlError):
-            raise
         said = one_line(f"{type(error).__name__}: {error}", 160)
         raise SpaqlError(f"the card failed on {name} ({said}): free its memory, or {USE_CPU}") from error
 
