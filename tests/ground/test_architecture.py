@@ -291,3 +291,11 @@ def test_files_that_comments_name_are_there():
     there = {path.name for folder in ("src", "tests", "benchmarks", "docs", "examples") for path in (ROOT / folder).rglob("*.py")}
     named = {(file, name) for file in files() for name in re.findall(r"\b\w+\.py\b", text_of(file))}
     assert {(file, name) for file, name in named if name not in there | of_others} == set()
+
+
+def test_tests_that_take_long_are_listed_by_their_names():
+    tests = Path(__file__).parents[1]
+    lines = [line.split()[1] for line in (tests / "few.txt").read_text().splitlines() if not line.startswith("#")]
+    assert lines == sorted(set(lines), key=lines.index)
+    for file, name in (line.split("::") for line in lines):
+        assert f"def {name}(" in (tests / file).read_text(), f"{file} has no {name}: correct tests/few.txt"
