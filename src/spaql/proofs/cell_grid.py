@@ -98,22 +98,35 @@ def following(corner: Array) -> bool:
 
 
 @apart
-def largest(cells: CellGrid, corner: Array) -> int:
-    """The largest bound of the cells from first to last; -1 if one is not known. Those in the corners first."""
+def not_known(cells: CellGrid, corner: Array) -> int:
+    """A cell from first to last without a bound; -1: there is none. Those in the corners first."""
     d = len(cells.low)
     for which in range(2**d):
         for i in range(d):
             corner[2, i] = corner[(which >> i) & 1, i]
-        if cells.bound[number_of(cells, corner[2])] < 0:
-            return -1
-    bound = 0
+        cell = number_of(cells, corner[2])
+        if cells.bound[cell] < 0:
+            return cell
     for i in range(d):
         corner[2, i] = corner[0, i]
     while True:
-        here = int(cells.bound[number_of(cells, corner[2])])
-        if here < 0:
+        cell = number_of(cells, corner[2])
+        if cells.bound[cell] < 0:
+            return cell
+        if not following(corner):
             return -1
-        bound = max(bound, here)
+
+
+@apart
+def largest(cells: CellGrid, corner: Array) -> int:
+    """The largest bound of the cells from first to last; -1 if one is not known."""
+    if not_known(cells, corner) >= 0:
+        return -1
+    bound = 0
+    for i in range(len(cells.low)):
+        corner[2, i] = corner[0, i]
+    while True:
+        bound = max(bound, int(cells.bound[number_of(cells, corner[2])]))
         if not following(corner):
             return bound
 
@@ -146,3 +159,34 @@ def side(cells: CellGrid, i: int, at: int) -> float:
     """Where cell number `at` begins along variable i: the same number for the cell before, which ends there."""
     end: float = cells.low[i] + at * cells.step[i]
     return end
+
+
+# -- what is open ----------------------------------------------------------------------------------------------------
+
+
+def open_boxes(grid: CellGrid, start: Array) -> list[Array]:
+    """Cells of the start without a bound, joined along the last variable."""
+    unknown = (grid.bound < 0).reshape(tuple(grid.shape.tolist()))
+    sides = [low + np.arange(n + 1) * step for low, n, step in zip(grid.low, grid.shape, grid.step, strict=True)]
+    # a start on a side is in the cells before and after it
+    touched = [np.flatnonzero((s[1:] >= a) & (s[:-1] <= b)) for s, (a, b) in zip(sides, start, strict=True)]
+    first, last = (np.array([cells[end] for cells in touched]) for end in (0, -1))
+    boxes = []
+    for row in np.ndindex(*(last - first + 1)[:-1].tolist()):
+        place = tuple((first[:-1] + row).tolist())
+        line = np.concatenate([[False], unknown[place][first[-1] : last[-1] + 1], [False]])
+        ends = np.flatnonzero(line[1:] != line[:-1]).reshape(-1, 2) + first[-1]
+        for begin, end in ends:
+            low = grid.low + np.array([*place, begin]) * grid.step
+            high = grid.low + np.array([*(at + 1 for at in place), end]) * grid.step
+            boxes.append(np.clip(np.stack([low, high], axis=1), start[:, :1], start[:, 1:]))
+    return boxes
+
+
+def share_without(unknown: list[Array], start: Array) -> float:
+    """Of the volume of the starts, what is not open."""
+    width = np.diff(start, axis=1)[:, 0]
+    wide = width > 0.0
+    sides = np.diff(np.array(unknown).reshape(-1, *start.shape), axis=2)[:, wide, 0]
+    lost = float((sides / width[wide]).prod(axis=1).sum())
+    return max(0.0, 1.0 - lost * (1.0 + 1e-9)) if unknown else 1.0

@@ -6,7 +6,19 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import apart, inlined, kernel
-from spaql.proofs.cell_grid import SPARE, UNVALUED, CellGrid, Inner, largest, least, number_of, paint, side, touched
+from spaql.proofs.cell_grid import (
+    SPARE,
+    UNVALUED,
+    CellGrid,
+    Inner,
+    largest,
+    least,
+    not_known,
+    number_of,
+    paint,
+    side,
+    touched,
+)
 from spaql.proofs.loop_model import ClosedLoop
 from spaql.proofs.score_bounds import ROUND
 from spaql.proofs.sets import Sets, SetWork, box_of, copy_set, room
@@ -239,14 +251,19 @@ def induct(
 
 @kernel
 def stirred(
-    cells: CellGrid, corner: Array, chains: Array, lengths: Array, bounds: Array, again: Array, near: Array
+    cells: CellGrid, corner: Array, chains: Array, lengths: Array, bounds: Array, watched: Array, again: Array,
+    near: Array,
 ) -> None:  # fmt: skip
-    """Of blocks that have not arrived: whether all cells of a set on the way are known by now, or one in a corner."""
+    """Of blocks that have not arrived: whether all cells of a set on the way are known by now, or one in a corner.
+
+    `watched`: of each set a cell that was not known, as long as it is not, nothing else needs to be looked at; -1: none
+    was looked for. `near` stays true.
+    """
     d = len(cells.low)
     for n in range(len(chains)):
-        again[n] = near[n] = False
+        again[n] = False
         for step in range(lengths[n] if bounds[n] < 0 else 0):
-            if chains[n, step, 0, 0] < 0:
+            if chains[n, step, 0, 0] < 0 or (near[n] and watched[n, step] >= 0 and cells.bound[watched[n, step]] < 0):
                 continue
             for i in range(d):
                 corner[0, i], corner[1, i] = chains[n, step, i, 0], chains[n, step, i, 1]
@@ -254,6 +271,8 @@ def stirred(
                 for i in range(d):
                     corner[2, i] = corner[(which >> i) & 1, i]
                 near[n] |= cells.bound[number_of(cells, corner[2])] >= 0
-            if near[n] and largest(cells, corner) >= 0:
-                again[n] = True
-                break
+            if watched[n, step] < 0 or cells.bound[watched[n, step]] >= 0:
+                watched[n, step] = not_known(cells, corner)
+                if watched[n, step] < 0:
+                    again[n] = True
+                    break

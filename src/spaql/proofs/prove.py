@@ -14,7 +14,7 @@ from spaql.policy.controller import Controller
 from spaql.policy.digits import counted
 from spaql.policy.policy import Policy
 from spaql.proofs.attraction import attraction
-from spaql.proofs.cell_grid import Inner, no_cells, no_inner
+from spaql.proofs.cell_grid import Inner, no_cells, no_inner, open_boxes, share_without
 from spaql.proofs.counterexamples import counterexample, visited
 from spaql.proofs.flow_model import ORDER
 from spaql.proofs.followed import Following, followed
@@ -23,7 +23,7 @@ from spaql.proofs.loops_proven import evidence_of, prove_loop
 from spaql.proofs.one_plant import of_controller, of_plant
 from spaql.proofs.plant_steps import workplace
 from spaql.proofs.proof import Box, Claim, Proof
-from spaql.proofs.proven_cells import attraction_evidence, open_boxes, reached, share_without, surroundings, worst_of
+from spaql.proofs.proven_cells import attraction_evidence, reached, surroundings, worst_of
 from spaql.proofs.proven_cells import evidence_of as cell_evidence
 from spaql.proofs.questions import Question, bounds_of, question, windows_in_steps
 from spaql.proofs.settling import evidence_of_settling, settled

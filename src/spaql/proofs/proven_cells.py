@@ -74,6 +74,8 @@ class Blocks(NamedTuple):
     axes: Array  # along which a cut helps
     chains: Array  # (blocks, steps, states, 2) int16: see `follow_cell`
     lengths: Array
+    watched: Array  # (blocks, steps) and whether one touches what is known: see `stirred`
+    near: Array
 
     def take(self, rows: Array) -> "Blocks":
         return Blocks(*(part[rows] for part in self))
@@ -140,12 +142,14 @@ def _new(search: CellSearch, corners: Array, sizes: Array, depth: Array) -> Bloc
     return Blocks(
         corners[order], sizes[order], depth[order], steps[order], np.full(n, -1, np.int64), np.zeros(n, np.int64),
         np.zeros((n, REACH_STEPS, len(cells.low), 2), np.int16), np.zeros(n, np.int64),
+        np.full((n, REACH_STEPS), -1, np.int32), np.zeros(n, bool),
     )  # fmt: skip
 
 
 def _try(search: CellSearch, blocks: Blocks, rows: Array) -> int:
     """These rows; how many have arrived."""
     b, arrived = blocks, 0
+    b.watched[rows], b.near[rows] = -1, False
     for part in np.array_split(rows, max(1, len(rows) // 1000)):
         if search.late:
             return arrived
@@ -161,15 +165,14 @@ def _try_again(search: CellSearch, blocks: Blocks) -> bool:
     """All blocks of which a set on the way is known by now, until there are none; False if it is too late."""
     arrived = 1
     while arrived > 0 and not search.late:
-        again, _ = _stirred(search, blocks)
-        arrived = _try(search, blocks, np.flatnonzero(again))
+        arrived = _try(search, blocks, np.flatnonzero(_stirred(search, blocks)))
     return not search.late
 
 
-def _stirred(search: CellSearch, blocks: Blocks) -> tuple[Array, Array]:
-    again, near = np.zeros((2, len(blocks.depth)), bool)
-    stirred(search.cells, search.t.corner, blocks.chains, blocks.lengths, blocks.bounds, again, near)
-    return again, near
+def _stirred(search: CellSearch, b: Blocks) -> Array:
+    again = np.zeros(len(b.depth), bool)
+    stirred(search.cells, search.t.corner, b.chains, b.lengths, b.bounds, b.watched, again, b.near)
+    return again
 
 
 def _cut(search: CellSearch, blocks: Blocks) -> tuple[Blocks, bool]:
@@ -178,8 +181,7 @@ def _cut(search: CellSearch, blocks: Blocks) -> tuple[Blocks, bool]:
     Where many others go through they are cut as often as it takes; one that was cut often waits, as it may lie where
     two ways part.
     """
-    _, near = _stirred(search, blocks)
-    rows = np.flatnonzero(near & (blocks.depth < HALVINGS * len(search.cells.low)))
+    rows = np.flatnonzero(blocks.near & (blocks.depth < HALVINGS * len(search.cells.low)))
     rows = rows[np.argsort(blocks.arrival[rows] + WAITS * blocks.depth[rows], kind="stable")]
     rows = rows[: max(BATCH, len(rows) // 8)]
     if len(rows) == 0:
@@ -223,33 +225,6 @@ def surroundings(
     half = GOAL_PART * (high - low)
     free = np.stack([middle - half, middle + half], axis=1)
     return region, np.where(np.isfinite(goal), goal, free), ROOM * float(np.abs(rewards).max())
-
-
-def open_boxes(grid: CellGrid, start: Array) -> list[Array]:
-    """Cells of the start without a bound, joined along the last variable."""
-    unknown = (grid.bound < 0).reshape(tuple(grid.shape.tolist()))
-    sides = [low + np.arange(n + 1) * step for low, n, step in zip(grid.low, grid.shape, grid.step, strict=True)]
-    # a start on a side is in the cells before and after it
-    touched = [np.flatnonzero((s[1:] >= a) & (s[:-1] <= b)) for s, (a, b) in zip(sides, start, strict=True)]
-    first, last = (np.array([cells[end] for cells in touched]) for end in (0, -1))
-    boxes = []
-    for row in np.ndindex(*(last - first + 1)[:-1].tolist()):
-        place = tuple((first[:-1] + row).tolist())
-        line = np.concatenate([[False], unknown[place][first[-1] : last[-1] + 1], [False]])
-        ends = np.flatnonzero(line[1:] != line[:-1]).reshape(-1, 2) + first[-1]
-        for begin, end in ends:
-            low = grid.low + np.array([*place, begin]) * grid.step
-            high = grid.low + np.array([*(at + 1 for at in place), end]) * grid.step
-            boxes.append(np.clip(np.stack([low, high], axis=1), start[:, :1], start[:, 1:]))
-    return boxes
-
-
-def share_without(unknown: list[Array], start: Array) -> float:
-    """Of the volume of the starts, what is not open."""
-    width = np.diff(start, axis=1)[:, 0]
-    wide = width > 0.0
-    lost = sum(float(np.prod(np.diff(box, axis=1)[wide, 0] / width[wide])) for box in unknown)
-    return max(0.0, 1.0 - lost * (1.0 + 1e-9)) if unknown else 1.0
 
 
 def packed(numbers: Array) -> str:
