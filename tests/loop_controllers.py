@@ -12,9 +12,11 @@ from structured_text import LawBlock
 LOCK = spaql.Interlock("current", above=6.0, high=3.0)
 TARGET = spaql.Reference("target", 0.0, 150.0, of="speed", hold=(10, 20))
 MEMORY = ["integral(speed_error, 5)", "difference(speed, 2)", "average(current, 3)", "last(speed, 2)", "previous(voltage)"]
+LAGS = ["lag(voltage, 0.2, 1.5)", "lag(speed, 0.05)"]
 LOOPS = {
     "rate limit and interlock": {"rates": 4.0, "interlocks": [LOCK], "observe": ["speed_error", MEMORY[0], "current"]},
     "increments and all of the memory": {"increments": 3.0, "delay": {"actuator": 1}},
+    "back-calculation": {"memory": LAGS, "observe": ["speed_error", *LAGS, "current"]},
     "no memory": {"memory": [], "observe": ["speed_error", "current"]},
 }
 

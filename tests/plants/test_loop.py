@@ -55,7 +55,7 @@ def test_steps_come_between_the_least_and_the_most_number_of_steps():
 
 def test_memory_is_made_of_what_was_measured_and_applied(plain):
     names = ["integral(speed)", "integral(current, 2)", "difference(speed)", "difference(speed, 2)", "average(speed, 3)"]
-    names += ["last(current, 2)", "previous(voltage)"]
+    names += ["last(current, 2)", "previous(voltage)", "lag(voltage, 2)", "lag(speed, 0.5, 7)"]
     rows, _, _ = steps(spaql.loop(motor(), memory=names, dt=0.5), VOLTS)
     speed, current = ([row[name] for row in plain] for name in ("speed", "current"))
     assert [row["speed"] for row in rows] == speed
@@ -67,6 +67,9 @@ def test_memory_is_made_of_what_was_measured_and_applied(plain):
         assert row["past(current, 2)"] == current[max(k - 2, 0)]
         assert row["previous(voltage)"] == (VOLTS[k - 1] if k > 0 else 0.0)
         assert abs(row["integral(current, 2)"]) <= 2.0
+        assert row["lag(speed, 0.5, 7)"] == (speed[k - 1] if k > 0 else 7.0)  # of one step: the value before
+        lagged = sum(0.25 * 0.75 ** (k - 1 - j) * VOLTS[j] for j in range(k))
+        assert row["lag(voltage, 2)"] == pytest.approx(lagged)
 
 
 def test_a_late_sensor_shows_what_was_some_steps_before(plain):

@@ -56,7 +56,7 @@ def helper_lines(steps: Sequence[Step], name: str, real: str, language: Language
     checked = [f"static int {name}_usable({real} value)", "{"]
     checked += [f"    return value >= -{far} && value <= {far};", "}", ""]
     limited = [head, "{", "    return value < low ? low : value > high ? high : value;", "}", ""]
-    clips = any("_limited(" in line for step in steps for line in [*step.seen, *step.applied, *step.after])
+    clips = any("_limited(" in line for step in steps for line in [*step.first, *step.seen, *step.applied, *step.after])
     return [*(checked if usable or any(step.inputs for step in steps) else []), *(limited if clips else [])]
 
 

@@ -209,10 +209,10 @@ def _held(problem: Problem, signals: Signals) -> tuple[float, ...] | None:
     values |= {reference.name: reference.middle for reference in signals.references}
     values |= dict.fromkeys(signals.errors, 0.0)
     for item in signals.items:
-        if item.kind == "previous":
+        if item.of in signals.action_names:
             values[item.name] = signals.neutral[signals.action_names.index(item.of)]
         else:
-            values[item.name] = values[item.of] if item.kind in ("average", "past") else 0.0
+            values[item.name] = values[item.of] if item.kind in ("average", "past", "lag") else 0.0
     return tuple(values[axis.name] for axis in signals.state)
 
 

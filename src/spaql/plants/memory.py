@@ -6,6 +6,8 @@
     average(speed, 5)            mean of its last five values, this one included
     past(speed, 3)               its value three steps before
     last(speed, 3)               three variables: past(speed, 1), past(speed, 2), past(speed, 3)
+    lag(voltage, 0.5)            what was measured or applied before this step, through a first-order lag of 0.5 s;
+                                 lag(voltage, 0.5, 12): it begins at 12
     previous(voltage)            the action that was applied in the step before; previous(voltage, 2): two steps before
 
 All of them are made of *registers*: numbers that are kept from step to step, each a weighted sum of others. So they can
@@ -19,7 +21,7 @@ from typing import NamedTuple
 
 from spaql.ground.errors import SpaqlError, echoed
 
-KINDS = ("integral", "difference", "average", "past", "last", "previous")
+KINDS = ("integral", "difference", "average", "past", "last", "lag", "previous")
 LONGEST = 200  # steps that can be remembered
 Terms = tuple[tuple[float, str], ...]  # a sum: (weight, symbol)
 
@@ -46,7 +48,8 @@ class Item(NamedTuple):
     name: str
     kind: str
     of: str
-    number: float  # steps; of an integral its limit
+    number: float  # steps; of an integral its limit, of a lag its time constant in seconds
+    begin: float = math.nan  # of a lag: its first value; NaN: the first that is measured, or the neutral action
 
 
 def parsed(text: str, variables: Sequence[str], actions: Sequence[str]) -> list[Item]:
@@ -57,6 +60,8 @@ def parsed(text: str, variables: Sequence[str], actions: Sequence[str]) -> list[
         raise SpaqlError(f"memory is chosen by names such as 'integral(speed_error)': {such}; not {echoed(text)}")
     kind, inside = match[1], match[2].strip()
     of, number = inside, ""
+    if kind == "lag":
+        return [_lag(text, inside, (*variables, *actions))]
     if inside not in (*variables, *actions) and "," in inside:  # names may have commas in them
         of, number = (part.strip() for part in inside.rsplit(",", 1))
     allowed = actions if kind == "previous" else variables
@@ -75,6 +80,22 @@ def parsed(text: str, variables: Sequence[str], actions: Sequence[str]) -> list[
     if kind == "last":
         return [Item(_name("past", of, n), "past", of, n) for n in range(1, int(value) + 1)]
     return [Item(_name(kind, of, value), kind, of, value)]
+
+
+def _lag(text: str, inside: str, allowed: Sequence[str]) -> Item:
+    """lag(voltage, 0.5), or lag(voltage, 0.5, 12)."""
+    of = next((name for name in sorted(allowed, key=len, reverse=True) if inside.startswith(f"{name},")), None)
+    if of is None:
+        such = f"{text}: give a variable or an action, and seconds, such as lag({allowed[0]}, 2)"
+        raise SpaqlError(f"{such}: choose {', '.join(allowed)}")
+    try:
+        seconds, *begin = (float(f"{float(part):.6g}") for part in inside.removeprefix(of)[1:].split(","))
+        if not (0.0 < seconds < math.inf and len(begin) <= 1 and all(map(math.isfinite, begin))):
+            raise ValueError
+    except ValueError as error:
+        raise SpaqlError(f"{text}: give seconds above 0, and perhaps the first value: lag({of}, 2, 0.5)") from error
+    name = ", ".join([of, *(f"{value:.6g}" for value in (seconds, *begin))])
+    return Item(f"lag({name})", "lag", of, seconds, *begin)
 
 
 def _name(kind: str, of: str, number: float) -> str:
@@ -103,9 +124,17 @@ def registers_of(
 
     sums = []
     for item in items:
-        symbol = applied[item.of] if item.kind == "previous" else symbols[item.of]
-        begin: Terms = ((1.0, f"{symbol}_first"),) if item.kind == "previous" else ((1.0, symbol),)
-        if item.kind == "integral":
+        acts = item.kind == "previous" or (item.kind == "lag" and item.of in applied)
+        symbol = applied[item.of] if acts else symbols[item.of]
+        begin: Terms = ((1.0, f"{symbol}_first"),) if acts else ((1.0, symbol),)
+        if item.kind == "lag":
+            if item.number < dt:
+                raise SpaqlError(f"{item.name}: a lag is no shorter than a step, {dt:g} s")
+            own, share = f"z{len(registers)}", dt / item.number
+            first = Sum(begin) if math.isnan(item.begin) else Sum((), item.begin, item.begin)
+            registers.append(Register(item.name, first, Sum(((1.0 - share, own), (share, symbol)))))
+            sums.append(Sum(((1.0, own),)))
+        elif item.kind == "integral":
             own = f"z{len(registers)}"
             bounds = (-item.number, item.number)
             registers.append(Register(item.name, Sum(()), Sum(((1.0, own), (dt, symbol)), *bounds)))

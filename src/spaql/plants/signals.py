@@ -109,7 +109,7 @@ class Signals:
         return axes
 
     def _remembered(self, item: Item, known: dict[str, Axis]) -> Axis:
-        if item.kind == "previous":
+        if item.kind == "previous" or item.of in self.action_names:
             j = self.action_names.index(item.of)
             low, high = self.actuator.bounds
             return Axis(item.name, float(low[j]), float(high[j]), unit=self.actuator.axis_units[j])
