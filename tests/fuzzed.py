@@ -190,6 +190,11 @@ def targets():
         "Rig.add": Target(lambda log, trial: rig_of(Path(tempfile.mkdtemp(dir="."))).add(log, trial), dict(log={"time": [0.02 * n for n in range(30)], "position": [0.001 * n for n in range(30)], "target": [0.1] * 30, "voltage": [0.1] * 30}, trial=0)),
         "law": Target(spaql.law, dict(problem=pendulum, gains={"velocity": -1.0}, offset=0.0, name="law")),
         "lqr": Target(spaql.lqr, dict(problem=pendulum, Q={"velocity": 1.0}, R=1.0, at=None, action=None, discount=1.0, model=None)),
+        "tune": Target(
+            spaql.tune,
+            dict(problem=looped, form="P", overshoot=10.0, settling_time=None, gain_margin=None, phase_margin=None, ms=1.6, reference=None,
+                 action=None, inner=None, model=None, input=None, output=None, limits=None, dt=None, integrating=None),
+        ),
         "pid": Target(spaql.pid, dict(problem=looped, kp=1.0, ki=0.1, kd=0.0, of=None, set_point=None, action=None, bias=0.0, limit=None, dt=None)),
         "Controller": Target(spaql.Controller, dict(problem=env, function=nothing, name="mine")),
         "Controller.predict": Target(spaql.Controller(env, nothing).predict, dict(observation=[0.0], state=None, episode_start=None, deterministic=True)),

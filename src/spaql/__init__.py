@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from spaql.training.trainer import learn_all
     from spaql.training.vectors import evaluate_vector
     from spaql.trees.equality import differences
+    from spaql.tuning.tune import tune
     from spaql_studies.sweep import sweep
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "Worst", "analysis", "callbacks", "check", "check_known", "check_proof", "compare", "coverage", "cube",
     "differences", "evaluate_vector", "from_data", "from_fmu", "from_gym", "from_ode", "from_plant", "law",
     "learn_all", "load", "loop", "lqr", "make", "observe", "pid", "problems", "record", "reset", "step", "sweep",
+    "tune",
 ]  # fmt: skip
 __all__ += list(class_homes())
 
@@ -109,6 +111,7 @@ _HOMES = {
     "from_ode": "spaql.plants.ode",
     "problems": "spaql.plants.catalog",
     "Rig": "spaql.rig.rig",
+    "tune": "spaql.tuning.tune",
 }
 
 

@@ -21,6 +21,7 @@ INTERRUPTED = 130  # exit code, as shells have it for Ctrl-C
 WIDTH = 76  # letters of an example; longer ones go on in the next line, as a shell takes them
 SECTIONS = {
     "Learn a controller": ("problems", "learners", "train", "evaluate"),
+    "Tune a PID controller": ("tune",),
     "Inspect and export it": ("explain", "export", "prove"),
     "Learn from logged data": ("record", "coverage", "replay"),
     "Learn on a real machine": ("rig",),

@@ -224,7 +224,7 @@ def _warn_if_it_moves(problem: Problem, stepping: Stepping, state: Array, action
 
 def regulator(near: Linear, weights: Array, price: Array, gamma: float, names: Sequence[str]) -> Array:
     """Gains (actions, variables) of what is observed: u - u0 = gains (y - y0)."""
-    a, b, c = _kept(near)
+    a, b, c = moving_part(near)
     a, b, basis = _reachable(a, b)
     c = c @ basis
     cost = c.T @ weights @ c
@@ -253,7 +253,7 @@ def riccati_gain(a: Array, b: Array, cost: Array, price: Array, gamma: float = 1
     return gain if np.isfinite(gain).all() else None
 
 
-def _kept(near: Linear) -> tuple[Array, Array, Array]:
+def moving_part(near: Linear) -> tuple[Array, Array, Array]:
     """The linear model in units of the state's scale, without what stays as it is and is not observed.
 
     Such are drawn parameters and counters: the law cannot know them.

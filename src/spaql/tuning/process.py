@@ -1,0 +1,148 @@
+"""What a controller is tuned on: one input and one output near a working point, linear, at the sample time.
+
+    x' = A x + B u(k - late)        y = c x        inner = c2 x
+
+Of compiled plants it is linearised by central differences (policy/linear.py), without parts that the input does not
+reach or the output does not show. A plant without equations is stepped, and a process model is fitted (step_log.py).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from spaql.ground.arrays import Array
+from spaql.policy.digits import number
+from spaql.policy.linear import SAME, Linear, moving_part
+
+SPANNED = 1e-7  # a part of a direction that is smaller is rounding
+INTEGRATES = 1e-5  # a pole nearer to 1 than this is an integrator
+NEARLY = 1e-7  # no rate at all
+LOW = 1e-3  # of the slowest rate: where static gains are compared, also of integrating plants
+
+
+class Process(NamedTuple):
+    """In physical units."""
+
+    a: Array  # (n, n)
+    b: Array  # (n,)
+    c: Array  # (outputs, n): what is controlled, then what an inner loop measures
+    late: int  # dead time in steps
+    dt: float
+    held: float  # the input at the working point
+    seen: Array  # (outputs,) the outputs there
+    disturbances: tuple[tuple[int, float, float], ...] = ()  # measured: place, value, static feedforward
+
+    def response(self, z: Array) -> Array:
+        """(outputs, points): the transfer functions at complex z."""
+        n = len(self.a)
+        states = np.linalg.solve(
+            z[:, None, None] * np.eye(n) - self.a, np.broadcast_to(self.b[:, None], (len(z), n, 1))
+        )
+        after: Array = (self.c @ states[:, :, 0].T) * z ** -float(self.late)
+        return after
+
+    @property
+    def poles(self) -> Array:
+        return np.asarray(np.linalg.eigvals(self.a))
+
+    @property
+    def times(self) -> Array:
+        """Time constants in seconds, the slowest first; negative of what grows, infinite of integrators."""
+        size = np.log(np.maximum(np.abs(self.poles), 1e-12))
+        size[np.abs(self.poles - 1.0) < INTEGRATES] = -0.0
+        with np.errstate(divide="ignore"):
+            times = -self.dt / size
+        return np.asarray(times[np.argsort(-np.abs(times))])
+
+    @property
+    def static_gain(self) -> float:
+        """Infinite of integrating processes."""
+        if np.isinf(self.times).any():
+            return float("inf")
+        return float(self.c[0] @ np.linalg.solve(np.eye(len(self.a)) - self.a, self.b))
+
+    @property
+    def low_gain(self) -> float:
+        """The gain at a rate that is slow for the process, also where it integrates."""
+        return _at(self.a, self.b, LOW * self.dt / self.slowest, self.c[0])
+
+    @property
+    def total(self) -> float:
+        """Of the finite time constants, seconds."""
+        return float(np.abs(self.times[np.isfinite(self.times)]).sum())
+
+    @property
+    def slowest(self) -> float:
+        """The largest finite time constant, at least a step."""
+        times = np.abs(self.times[np.isfinite(self.times)])
+        return max(self.dt, float(times.max(initial=0.0)))
+
+    def words(self, output: str, given: str) -> str:
+        """For people; `output` and `given` are units."""
+        per = f"{output or 1} per {given}".removesuffix(" per ") if output or given else ""
+        times, shown = self.times, []
+        if np.isinf(times).any():
+            rate = _at(self.a, self.b, NEARLY, self.c[0]) * NEARLY / self.dt
+            shown.append(f"integrating, {number(rate)} {per + ' and ' if per else 'per '}s".replace("  ", " "))
+        else:
+            shown.append(f"static gain {number(self.static_gain)} {per}".strip())
+        slow = [abs(time) for time in times if np.isfinite(time) and time > 0.1 * self.dt]
+        if slow:
+            name = "time constants" if len(slow) > 1 else "time constant"
+            shown.append(f"{name} {', '.join(number(time, 3) for time in slow[:4])} s")
+        grows = [-time for time in times if time < 0.0 and np.isfinite(time)]
+        if grows:
+            shown.append(f"unstable, time constant {', '.join(number(time, 3) for time in grows)} s")
+        shown.append(f"dead time {number(self.late * self.dt, 3)} s")
+        return ", ".join(shown)
+
+
+def process_of(near: Linear, column: int, rows: list[int], late: int, dt: float, may_disturb: list[int]) -> Process:
+    """Of a linear model: one action and some of what is observed; `may_disturb`: places of other measured variables."""
+    a, b, c = moving_part(near)
+    disturbances = _disturbances(a, b[:, column], c, near.seen, rows[0], may_disturb)
+    moved = _spanned(a, b[:, [column]])
+    a, b, c = moved.T @ a @ moved, moved.T @ b[:, column], c[rows] @ moved
+    shown = _spanned(a.T, c.T)
+    a, b, c = shown.T @ a @ shown, shown.T @ b, c @ shown
+    return Process(a, b, c, late, dt, float(near.action[column]), near.seen[rows], disturbances)
+
+
+def _spanned(a: Array, b: Array) -> Array:
+    """A basis of the states that the columns of b reach."""
+    basis, fresh = np.zeros((len(a), 0)), list(b.T)
+    while fresh:
+        column = fresh.pop(0)
+        left = column - basis @ (basis.T @ column)
+        left = left - basis @ (basis.T @ left)  # twice: of rounding, nothing is left
+        size = float(np.linalg.norm(left))
+        if size > SPANNED * float(np.linalg.norm(column)):
+            basis = np.column_stack([basis, left / size])
+            fresh.append(a @ basis[:, -1])
+    return basis
+
+
+def _disturbances(
+    a: Array, b: Array, c: Array, seen: Array, output: int, places: list[int]
+) -> tuple[tuple[int, float, float], ...]:
+    """Measured variables that the input does not move and that move the output: place, value, static feedforward."""
+    poles = np.abs(np.log(np.maximum(np.abs(np.linalg.eigvals(a)), 1e-12)))
+    slow = LOW * float(min(poles[poles > INTEGRATES], default=1.0))
+    listed, gain = [], _at(a, b, slow, c[output])
+    for place in places:
+        states = np.flatnonzero(np.abs(c[place]) > SAME * np.abs(c[place]).max())
+        if len(states) != 1 or states[0] in np.flatnonzero(np.abs(c[output])):
+            continue
+        own = int(states[0])
+        others = np.arange(len(a)) != own
+        if abs(_at(a, b, slow, c[place])) > SAME * abs(gain):
+            continue
+        moved = _at(a[np.ix_(others, others)], a[others, own] / c[place, own], slow, c[output, others])
+        if abs(moved) > SAME:
+            listed.append((place, float(seen[place]), -moved / gain))
+    return tuple(listed)
+
+
+def _at(a: Array, b: Array, slow: float, c: Array) -> float:
+    """A transfer function at a rate that is slow for it."""
+    return float(c @ np.linalg.solve(np.exp(slow) * np.eye(len(a)) - a, b))
