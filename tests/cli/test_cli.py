@@ -36,7 +36,7 @@ def test_commands_are_listed_in_the_order_of_use_and_none_is_missing():
 
     text = run("--help").stdout
     listed = re.findall(r"^  (\w+) {2,}[A-Z]", text, re.MULTILINE)
-    assert listed == ["problems", "learners", "train", "evaluate", "explain", "export", "prove", "record", "coverage",
+    assert listed == ["problems", "learners", "train", "tune", "evaluate", "explain", "export", "prove", "record", "coverage",
                       "replay", "rig", "sweep", "reproduce", "report", "bench"]  # fmt: skip
     assert len(listed) == len(app.registered_commands) + len(app.registered_groups)
     assert not re.search(r"\w\.\.\.$", text, re.MULTILINE)  # no sentence is cut off

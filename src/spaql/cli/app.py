@@ -20,8 +20,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a ta
 INTERRUPTED = 130  # exit code, as shells have it for Ctrl-C
 WIDTH = 76  # letters of an example; longer ones go on in the next line, as a shell takes them
 SECTIONS = {
-    "Learn a controller": ("problems", "learners", "train", "evaluate"),
-    "Tune a PID controller": ("tune",),
+    "Learn a controller": ("problems", "learners", "train", "tune", "evaluate"),
     "Inspect and export it": ("explain", "export", "prove"),
     "Learn from logged data": ("record", "coverage", "replay"),
     "Learn on a real machine": ("rig",),
