@@ -1,9 +1,10 @@
 """A graphics card: steps per second, certificates, and how far laws get with a thousand times the samples.
 
     python benchmarks/cuda.py                                     the tables of docs/speed.md
-    python benchmarks/cuda.py laws pendulum --leaves 8 --effort 8 ten seeds of a search, several at a time
+    python benchmarks/cuda.py laws pendulum --leaves 8            ten seeds of a search, several at a time
+    python benchmarks/cuda.py laws pendulum acrobot --leaves 2 4 8  the best of at most so many laws
 
-Each command says which card it has used. Seeds from 1000 on.
+Several processes on one card want its server: `nvidia-cuda-mps-control -d`. Mean and worst of the seeds from 1000 on.
 """
 
 import argparse
@@ -14,8 +15,10 @@ from multiprocessing import get_context
 import numpy as np
 
 import spaql
+from spaql.policy.policy import Policy
 
 CERTIFIED = 10**9
+FRESH = 10**6  # episodes, of each search others
 
 
 def speed():
@@ -40,30 +43,43 @@ def certificate(episodes):
 
 
 def searched(job):
-    name, leaves, effort, samples, seed = job
-    agent = spaql.Laws(spaql.make(name), max_leaves=leaves, seed=seed, effort=effort, device="cuda")
-    begin = time.perf_counter()
+    """Fresh returns of the best laws of a search with at most so many leaves."""
+    from spaql.cuda.card_rollouts import evaluated_on_card
+
+    name, sizes, effort, samples, seed = job
+    problem, begin = spaql.make(name), time.perf_counter()
+    agent = spaql.Laws(problem, max_leaves=max(sizes), seed=seed, effort=effort, device="cuda")
     agent.learn(samples=samples, progress=False)
-    policy, wall = agent.policy(), time.perf_counter() - begin
-    return seed, policy.evaluate(10_000, 10**6 + seed).mean, policy.rules.n_leaves, policy.knowledge.samples.training, wall
+    wall, found, row = time.perf_counter() - begin, agent.state.frontier.tidy, []
+    for size in sizes:
+        best = max((entry for leaves, entry in found.items() if leaves <= size), key=lambda entry: entry.mean)
+        numbers = Policy(problem, best.tree, "law tree", "").numbers
+        row.append((evaluated_on_card(problem, best.tree, FRESH, 10**6 + seed).mean, best.tree.n_leaves, numbers))
+    return seed, wall, agent.policy().knowledge.samples.training, row
 
 
-def laws(name, leaves, effort, samples, seeds, jobs):
-    asked = [(name, leaves, effort, samples, 1000 + seed) for seed in range(seeds)]
+def laws(names, sizes, effort, samples, seeds, jobs):
+    asked = [(name, sizes, effort, samples, 1000 + seed) for name in names for seed in range(seeds)]
+    found = {name: [] for name in names}
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        rows = []
-        for row in (done.result() for done in as_completed([pool.submit(searched, job) for job in asked])):
-            rows.append(row)
-            print("seed {}: {:.2f}, {} leaves, {:.3g} samples, {:.0f} s".format(*row), flush=True)
-    means = np.array([row[1] for row in rows])
-    print(f"{name}, {leaves} leaves, effort {effort:g}: mean {means.mean():.2f}, worst {means.min():.2f} of {seeds} seeds")
+        runs = {pool.submit(searched, job): job[0] for job in asked}
+        for run in as_completed(runs):
+            seed, wall, used, row = run.result()
+            found[runs[run]].append(row)
+            shown = ", ".join("{:.2f} ({} leaves, {} numbers)".format(*best) for best in row)
+            print(f"{runs[run]}, seed {seed}, {used:.3g} samples, {wall:.0f} s: {shown}", flush=True)
+    print("\n| plant | " + " | ".join(f"{size} laws" for size in sizes) + " |\n|---|" + "---|" * len(sizes))
+    for name, rows in found.items():
+        means = np.array(rows)[:, :, 0]
+        cells = [f"{mean:.2f} [{worst:.2f}]" for mean, worst in zip(means.mean(0), means.min(0), strict=True)]
+        print(f"| {name} | " + " | ".join(cells) + " |")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("what", nargs="?", choices=["speed", "laws"], default="speed")
-    parser.add_argument("problem", nargs="?", default="pendulum")
-    parser.add_argument("--leaves", type=int, default=8)
+    parser.add_argument("problems", nargs="*", default=["pendulum"])
+    parser.add_argument("--leaves", type=int, nargs="+", default=[8])
     parser.add_argument("--effort", type=float, default=8.0)
     parser.add_argument("--samples", type=float, default=3e11)
     parser.add_argument("--seeds", type=int, default=10)
@@ -74,4 +90,4 @@ if __name__ == "__main__":
         speed()
         certificate(int(given.certified))
     else:
-        laws(given.problem, given.leaves, given.effort, int(given.samples), given.seeds, given.jobs)
+        laws(given.problems, given.leaves, given.effort, int(given.samples), given.seeds, given.jobs)

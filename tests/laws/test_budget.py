@@ -4,9 +4,11 @@ import pytest
 
 import spaql
 from spaql.laws import stages
+from spaql.laws.search import FRESH, Search
 from spaql.laws.slow import GRID_SHARE, LOOK_SHARE, REGULATOR_SHARE
 from spaql.laws.stages import Budget
 from spaql.laws.trials import Trials
+from spaql.laws.vector import declared_units
 
 
 def test_the_shares_add_up():
@@ -43,3 +45,27 @@ def test_a_size_is_searched_for_even_where_tidying_the_one_before_took_more_than
     assert agent.state.tidying > 8_000_000
     assert agent.policy().n_leaves == 2
     assert agent.policy().evaluate(200).mean > -200.0
+
+
+def test_with_more_effort_generations_gain_most_and_candidates_least():
+    trials = Trials(spaql.make("pendulum"))
+    usual, more, less = (Search(trials, declared_units(trials.problem), 0, 1, effort) for effort in (1.0, 16.0, 0.5))
+    assert usual.rounds(FRESH) == list(FRESH)
+    assert more.rounds(FRESH) == [(a, 8 * b, 16 * c) for a, b, c in FRESH]
+    assert less.rounds(FRESH)[0] == (8, 10, 12)
+    assert [search.population(32) for search in (usual, more, less)] == [32, 64, 16]
+    assert [search.tried(400, 4) for search in (usual, more, less)] == [400, 1600, 200]
+
+
+def test_with_more_effort_a_large_tree_also_follows_its_own_lessons(monkeypatch):
+    asked = []
+    agent = spaql.Laws(spaql.make("pendulum"), max_leaves=5, effort=0.02, teacher=lambda seen: [0.2 * seen[2]])
+    agent.learn(samples=200_000, progress=False)
+    monkeypatch.setattr(stages, "fitted_partitions", lambda *_: [])
+    monkeypatch.setattr(stages, "distilled", lambda *_: [])
+    monkeypatch.setattr(stages, "_raced", lambda *_: None)
+    monkeypatch.setattr(stages, "own_lessons", lambda search, tree, leaves: asked.append(leaves))
+    monkeypatch.setattr(Search, "fresh", lambda *_: None)
+    for effort in (1.0, 1.5):
+        stages._searched(agent, Trials(agent.searched), 2, "distil", 5, effort)
+    assert asked == [5]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.laws.race import adopt
+from spaql.laws.race import CONFIRMED_EPISODES, adopt
 from spaql.laws.tidy import Tidying
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import plain
@@ -54,6 +54,14 @@ def test_a_leaf_that_nobody_visits_goes_with_its_test():
     tree = two_laws([1.0, 0.0, 0.0], 5.0, (law, ([1.0, 2.0, 3.0], 0.5)), problem)  # a cosine is never five
     tidy, _ = Tidying(Trials(problem), tree, 1.0, 0, 0, 0.05).run()
     assert tidy.n_leaves == 1
+
+
+def test_a_leaf_that_is_visited_late_stays_however_many_episodes_there_are():
+    problem = spaql.make("mountain-car-continuous")
+    tree = two_laws([1.0, 0.0], 0.2, (([0.0, 15.0], 0.0), ([0.0, 0.0], 1.0)), problem)  # it is there after 60 steps
+    tidying = Tidying(Trials(problem), tree, 1.0, 0, 0, 16.0)
+    tidying.prune()
+    assert tidying.tree.n_leaves == 2
 
 
 def test_two_leaves_that_do_the_same_become_one():
@@ -145,6 +153,21 @@ def test_the_first_law_of_a_size_is_kept_as_it_is_where_the_budget_ends_before_i
     kept = agent.state.frontier.tidy[2]
     assert kept.tree is laws
     assert kept.mean == mean(trials, laws)
+
+
+def test_more_episodes_of_the_confirmation_leave_less_to_tidying():
+    allowed = []
+    for episodes in (CONFIRMED_EPISODES // 2, CONFIRMED_EPISODES, 4 * CONFIRMED_EPISODES):
+        agent, trials, laws = one_law_known()
+
+        def tidied(tolerance, laws=laws):
+            allowed.append(tolerance)
+            return laws
+
+        agent.state.floor = -1000.0
+        adopt(agent, trials, laws, seeds_of(7, 99, 0, episodes), tidied, 0.0)
+    assert allowed[0] == pytest.approx(allowed[1], rel=0.1)
+    assert allowed[2] == pytest.approx(allowed[1] / 2, rel=0.1)
 
 
 def test_half_tidied_it_is_no_match_for_a_tidy_one_of_its_size():

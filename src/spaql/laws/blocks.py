@@ -51,9 +51,10 @@ def _improved(search: Search, tree: Tree, nodes: list[int], finer: int) -> Tree:
     x = numbers_of(tree, block)
     if len(x) == 0:
         return tree
-    task = Task(tree, block, CMA(x, steps_of(tree, block), search.rng, search.count(BLOCK_GENERATIONS, 4)))
+    task = Task(tree, block, CMA(x, steps_of(tree, block), search.rng, search.tried(BLOCK_GENERATIONS, 4)))
     task.optimiser.sigma = FINE_STEP / finer
-    search.advance(task, search.generations(BLOCK_GENERATIONS), search.count(finer * BLOCK_EPISODES, 2), False)
+    generations = max(1, round(BLOCK_GENERATIONS * min(1.0, search.effort)))
+    search.advance(task, generations, search.count(finer * BLOCK_EPISODES, 2), False)
     seeds = search.episodes(search.count(8 * finer * BLOCK_EPISODES, 4))
     after, before = search.values([task.best, tree], seeds)
     return task.best if after > before else tree

@@ -190,7 +190,7 @@ def fitted_partitions(search: Search, lessons: Lessons, leaves: int, keep: int, 
     if leaves == 1 or len(states) < MIN_LEAF_STATES * leaves:
         return []
     drawn = []
-    for _ in range(search.count(round(share * DRAWN_PARTITIONS), 4)):
+    for _ in range(search.tried(round(share * DRAWN_PARTITIONS), 4)):
         tree = search.proposals.tree(leaves, states)
         assert tree.laws is not None
         scores = scores_of(search.trials.problem, tree.laws.kind, actions)
@@ -198,7 +198,7 @@ def fitted_partitions(search: Search, lessons: Lessons, leaves: int, keep: int, 
         if fitted is not None:
             drawn.append(fitted)
     drawn.sort(key=lambda fitted: fitted[0])
-    half = search.count(round(share * TRIED_PARTITIONS / 2), 2)
+    half = search.tried(round(share * TRIED_PARTITIONS / 2), 2)
     rest = drawn[half:]
     tried = drawn[:half] + [rest[i] for i in np.unique(np.linspace(0, len(rest) - 1, half).astype(int)) if rest]
     return [tree for tree, _ in search.screened([(tree, 0) for _, tree in tried], keep, 2 * SCREENING_EPISODES)]
@@ -252,7 +252,7 @@ def own_lessons(search: Search, tree: Tree, leaves: int) -> Lessons | None:
 def _better(search: Search, tree: Tree, at: Tree) -> Lessons | None:
     """What is better than to follow `tree`, at moments of the closed loop of `at`."""
     actions, seed = tried_actions(search.trials.problem.actions), int(search.rng.integers(2**31))
-    tried = search.trials.alternatives(tree, at, actions, search.count(MOMENTS, 50), HELD_STEPS, seed)
+    tried = search.trials.alternatives(tree, at, actions, search.tried(MOMENTS, 50), HELD_STEPS, seed)
     if tried is None or len(tried[0]) == 0:
         return None
     states, futures = tried

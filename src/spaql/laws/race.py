@@ -142,6 +142,7 @@ def _errors(runners: Sequence[Candidate]) -> dict[int, float]:
 
 # -- adoption: what a search has found is made readable, and confirmed in episodes that neither of them saw ------------
 
+CONFIRMED_EPISODES = 1000  # of a search with the usual effort
 MAX_LOST_GAIN = 0.1  # of what a tree gains over smaller ones, by tidying it
 CAREFUL_SHARE = 0.3  # of the tolerance, where tidying was too much
 
@@ -170,6 +171,7 @@ def adopt(
     smaller = [entry.mean for size, entry in tidy.items() if size < law.n_leaves]
     gain = max(0.0, float(before.mean()) - max(smaller)) if smaller else np.inf
     tolerance = min(state.tolerance, MAX_LOST_GAIN * gain)  # else tidying eats what a larger tree gains
+    tolerance *= min(1.0, math.sqrt(CONFIRMED_EPISODES / len(seeds)))  # more episodes tell smaller differences apart
     tree, returns = law, before
     try:
         for share in (1.0, CAREFUL_SHARE, 0.0):

@@ -45,6 +45,7 @@ CHOICE = 512  # episodes on which candidates are ranked
 POPULATION_FACTOR = 2.0  # times the usual population of CMA-ES
 GIVEN_STEP = 0.5  # of the usual first steps, for a tree that was made on purpose
 FINE_STEP = 0.3  # for one that is good already
+GENERATIONS_POWER = 0.75  # of effort above 1: with more generations laws gain most, the rest goes into populations
 MIN_SPREAD = 1e-3  # of a population, at which an optimiser ends
 HARD_STARTS = 16  # that are kept, of twice as many episodes as are ranked
 MINING_GENERATIONS = 15  # after which others are looked for
@@ -79,11 +80,18 @@ class Search:
         self.best: ScoredTree | None = None
 
     def count(self, number: int, least: int) -> int:
-        """A number of candidates or episodes, by the effort."""
+        """A number of episodes, by the effort."""
         return max(least, round(number * self.effort))
 
-    def generations(self, number: int) -> int:  # no more with more effort: a card waits for each of them
-        return max(1, round(number * min(1.0, self.effort)))
+    def tried(self, number: int, least: int) -> int:
+        """A number of candidates. A processor makes them, also for a card: effort above 1 counts half."""
+        return max(least, round(number * min(self.effort, math.sqrt(self.effort))))
+
+    def generations(self, number: int) -> int:
+        return max(1, round(number * min(self.effort, math.pow(self.effort, GENERATIONS_POWER))))
+
+    def population(self, number: int) -> int:
+        return max(4, round(number * min(self.effort, math.pow(self.effort, 1.0 - GENERATIONS_POWER))))
 
     # -- stages --------------------------------------------------------------------------------------------------------
 
@@ -98,7 +106,7 @@ class Search:
         tasks = self.beginnings(leaves, states, half)
         if parent is not None:
             through, grown = self.visited(parent), []
-            for _ in range(self.count(RANDOM_TREES // 2, 4)):
+            for _ in range(self.tried(RANDOM_TREES // 2, 4)):
                 child = parent
                 while child.n_leaves < leaves:
                     child = self.proposals.split(child, through)
@@ -111,7 +119,7 @@ class Search:
         """Random trees; where there are features, first a race of sets of variables, each with its best random tree."""
         kept: list[Kept | None] = list(pairs_of(self.proposals.sets)) if leaves > 1 else []
         kept = kept or [None]
-        each, tasks = max(self.count(RANDOM_TREES, 4) // len(kept), 2), list[Task]()
+        each, tasks = max(self.tried(RANDOM_TREES, 4) // len(kept), 2), list[Task]()
         for pair in kept:
             self.proposals.kept = pair
             trees = [(self.proposals.tree(leaves, states), 0) for _ in range(each)]
@@ -120,7 +128,7 @@ class Search:
         self.proposals.kept = None
         if len(kept) > 1:
             for task in tasks:
-                self.advance(task, self.count(GENERATIONS // 2, 1), self.count(EPISODES // 2, 2), False)
+                self.advance(task, self.generations(GENERATIONS // 2), self.count(EPISODES // 2, 2), False)
                 self.judge(task)
             tasks = sorted(tasks, key=lambda task: -task.mean)[:keep]
         return tasks
@@ -145,7 +153,7 @@ class Search:
         through = self.visited(parent)
         through = through if self.hard is None else np.concatenate([through, self.visited(parent, self.hard)])
         children = list[tuple[Tree, int]]()
-        for i in range(self.count(CHILDREN, 4)):
+        for i in range(self.tried(CHILDREN, 4)):
             if parent.n_leaves == 1 or i % 3 == 0:
                 children.append((self.proposals.relawed(parent), 0))
             else:
@@ -167,7 +175,7 @@ class Search:
 
     def rounds(self, rounds: Sequence[Round]) -> list[Round]:
         """Candidates, generations and episodes, by the effort; one candidate is left in the end."""
-        return [(min(a, self.count(a, 2)), self.generations(b), self.count(c, 2)) for a, b, c in rounds]
+        return [(min(a, self.tried(a, 2)), self.generations(b), self.count(c, 2)) for a, b, c in rounds]
 
     def task(self, tree: Tree, parent: int, part: float = 0.0, cma: bool = False) -> Task:
         """Tasks alternate between the two optimisers: a cliff without noise wants CMA-ES, noise wants ARS.
@@ -178,7 +186,7 @@ class Search:
         x, steps = numbers_of(tree, free), steps_of(tree, free, parent)
         self.turn += 1
         kind: Callable[..., CMA | ARS] = ARS if self.turn % 2 == 0 and not cma else CMA
-        population = self.count(int(POPULATION_FACTOR * (4 + 3 * np.log(len(x) + 1))), 4)
+        population = self.population(int(POPULATION_FACTOR * (4 + 3 * np.log(len(x) + 1))))
         task = Task(tree, free, kind(x, steps, self.rng, population))
         task.optimiser.sigma = part or task.optimiser.sigma
         return task

@@ -15,7 +15,7 @@ from spaql.laws.classical import local_laws, pi_grid
 from spaql.laws.lessons import Lessons, distilled, fitted_partitions, own_lessons
 from spaql.laws.planner import BUDGET, planned
 from spaql.laws.proposals import GAIN_SIZES
-from spaql.laws.race import adopt
+from spaql.laws.race import CONFIRMED_EPISODES, adopt
 from spaql.laws.search import CHOICE, FRESH, POPULATION_FACTOR, RANDOM_TREES, SCREENING_EPISODES, STATES, Search
 from spaql.laws.teacher import LESSONS_SHARE, lessons_of
 from spaql.laws.tidy import Tidying
@@ -100,7 +100,6 @@ def _steps_for(size: int) -> list[str]:
 
 # -- one stage: search, tidy, confirm; cut short where the budget ends -------------------------------------------------
 
-CONFIRMED_EPISODES = 1000
 EASY_EFFORT = 0.6  # where fewer leaves than wanted are searched for on the way
 EASIER_EFFORT = 0.3  # the same where features are more to choose from
 UNIT_LAWS = 4  # random ones of each size of gains, which measure the units
@@ -164,11 +163,14 @@ def _searched(agent: Laws, trials: Trials, stage: int, what: str, leaves: int, e
     search = Search(trials, state_units(agent), agent.seed, stage, effort)
     searches.append(search)
     with contextlib.suppress(Spent):
-        if what == "distil" and not state.taught.size and choice:
-            best = max(state.frontier.raw.values(), key=lambda entry: entry.mean, default=None)
-            own = None if best is None else own_lessons(search, search.units.physical(best.tree), leaves)
+        if what == "distil" and choice and (effort > 1.0 or not state.taught.size):
+            known = [(other.units, other.best) for other in searches if other.best is not None]
+            known += [(search.units, entry) for entry in state.frontier.raw.values()]
+            units, best = max(known, key=lambda pair: pair[1].mean, default=(search.units, None))
+            own = None if best is None else own_lessons(search, units.physical(best.tree), leaves)
             if own is not None:
-                trees = [tree for weighted in (False, True) for tree in distilled(search, own, leaves, weighted)]
+                both = [False, True] * search.tried(1, 1)
+                trees = [tree for weighted in both for tree in distilled(search, own, leaves, weighted)]
                 _raced(agent, search, trees, what, leaves)
         if leaves == 1 and choice:
             grid = [(search.units.in_units(law), 0) for law in pi_grid(agent.searched)]

@@ -97,7 +97,7 @@ class Tidying:
     def prune(self) -> None:
         """Leaves that are never visited go."""
         while self.tree.n_leaves > 1:
-            visits = self.trials.watched(self.tree, self.judged, 1)[0]
+            visits = self.trials.watched(self.tree, self.judged[:JUDGED_EPISODES], 1)[0]  # of more only beginnings
             idle = np.flatnonzero((self.tree.nodes["feature"] == LEAF) & (visits == 0))
             if len(idle) == 0:
                 return

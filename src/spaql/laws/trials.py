@@ -68,7 +68,7 @@ def keys_of(seeds: Array) -> Array:
 def affordable(problem: Problem, samples: float | None, leaves: int, most: float = 1.0) -> float:
     """The effort at which a search takes about so many samples.
 
-    Its cost goes with the third power, and above 1 with the second: there are no more generations then.
+    Its cost goes with the third power, and above 1 with the second: there are not many more candidates then.
     """
     if samples is None:
         return most

@@ -77,7 +77,7 @@ class Laws(Agent):
     advice = "give it more samples, or allow more leaves (max_leaves)"
     max_leaves: int = option("largest number of leaves", count(1, 64), default=4)
     effort: float = option(
-        "candidates, generations and episodes of a stage, relative to the default; above 1 no more generations",
+        "candidates, generations and episodes of a stage, relative to the default; above 1 samples go with its square",
         number(0.0, 100.0, above=True),
         default=1.0,
     )
