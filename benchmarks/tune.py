@@ -100,7 +100,7 @@ def main() -> None:
         for name, lags, dead, zero, integrating in BATCH:
             _, late = half_rule(list(lags), dead, zero, 1)
             loop = PidLoop(sampled(lags, dead, zero, integrating, late / SAMPLES))
-            found = GainSearch(loop, kind, asked, math.inf).found()
+            found = GainSearch(loop, kind, asked).found()
             assert found is not None
             listed = {"spaql.tune": found} | rules(form, loop, list(lags), dead, zero, integrating)
             own = figures(loop, found)

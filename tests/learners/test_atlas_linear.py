@@ -12,6 +12,7 @@ import pytest
 import spaql
 from exported_programs import COMPILERS, needs_compiler
 from spaql.ground.errors import SpaqlError
+from spaql.policy.linear import linear_model
 
 A, B, OFFSET = np.array([[1.0, 0.1], [-0.05, 0.9]]), np.array([[0.0], [0.2]]), np.array([0.0, 0.03])
 
@@ -53,6 +54,13 @@ def test_without_noise_the_linear_model_is_the_plant(quiet):
     assert local.offset.mean == pytest.approx(OFFSET, abs=2e-3)
     assert "near position = 0.1, speed = 0, force = 0.2:" in str(local)
     assert "a step is 1 s" in str(local)
+
+
+def test_as_a_problem_it_is_a_plant_that_can_be_linearised(quiet):
+    problem = quiet.model.to_problem()
+    near = linear_model(problem, problem.plant, np.array([0.1, 0.0]), None)
+    assert near.a[:2, :2] == pytest.approx(A, abs=2e-3)
+    assert near.b[:2] == pytest.approx(B, abs=2e-3)
 
 
 def test_with_noise_the_plant_lies_in_the_intervals():

@@ -221,6 +221,28 @@ def test_a_plant_without_equations_and_a_learned_one_give_the_same_gains(tank):
 
 
 @pytest.mark.slow
+def test_a_controller_that_the_plant_does_not_follow_is_named():
+    """Told that an output integrates that does not, so that the model is wrong."""
+    log = stepped(rows=200, time=8.0)
+    problem = from_log(log, form="P").problem
+    with pytest.warns(SpaqlWarning, match="the plant does not follow as its model does"):
+        spaql.tune(problem, "PI", model=_falling())
+
+
+def _falling():
+    @spaql.reset
+    def high(u):
+        return (u,)
+
+    @spaql.step
+    def fall(level, valve):
+        return (level - 0.01 * (valve - 50.0),), 0.0, False
+
+    act = spaql.Continuous((0.0,), (100.0,), ("valve",))
+    return spaql.from_plant(high, fall, state=[spaql.Axis("level", slope=0.2)], actions=act, horizon=100)
+
+
+@pytest.mark.slow
 def test_a_cascade_damps_by_its_inner_variable(tank):
     from loops import motor
 

@@ -76,9 +76,11 @@ class Kind(NamedTuple):
 class GainSearch:
     """The search in one loop."""
 
-    def __init__(self, loop: PidLoop, kind: Kind, demands: Demands, largest: float) -> None:
-        """`largest`: gain of the output at high frequencies, such that neither steps nor noise ask for too much."""
-        self.loop, self.kind, self.demands, self.largest = loop, kind, demands, largest
+    def __init__(
+        self, loop: PidLoop, kind: Kind, demands: Demands, largest: float = math.inf, noisy: float = math.inf
+    ) -> None:
+        """The largest gain of the error, for steps, and of the output at high frequencies, for noise."""
+        self.loop, self.kind, self.demands, self.largest, self.noisy = loop, kind, demands, largest, noisy
         self.best = (1.0, 1.0)  # of tracking and load: what costs are measured in
         gain = loop.process.static_gain
         self.inverse = 0.0 if not np.isfinite(gain) or gain == 0.0 else 1.0 / gain
@@ -110,8 +112,8 @@ class GainSearch:
     def _tried(self, gains: Gains, ahead: bool) -> Attempt:
         """`ahead`: with the best feedforward from the reference."""
         loop, demands, dt = self.loop, self.demands, self.loop.process.dt
-        high = abs(gains.k) + abs(gains.damping(dt))
-        broken = demands.broken(loop.margins(gains)) + max(0.0, high / self.largest - 1.0)
+        sizes = abs(gains.k) / self.largest, (abs(gains.k) + abs(gains.damping(dt))) / self.noisy
+        broken = demands.broken(loop.margins(gains)) + max(0.0, *(size - 1.0 for size in sizes))
         if broken > FAR_OFF:
             return Attempt(math.inf, gains, broken=broken)
         base, load = loop.responses(gains)

@@ -13,6 +13,7 @@ from spaql.tuning.process import Process, process_of
 from spaql.tuning.step_log import fitted, problem_of_model
 
 SHARE = 0.1  # of the range of the action: a step up from the middle, after as much below
+LONGER = (1, 2, 4, 8)  # episodes that a step response may take
 ROUNDS = 2  # the second around the action that holds the reference
 
 
@@ -25,8 +26,14 @@ def stepped(
     for _ in range(ROUNDS):
         size = SHARE * (high[column] - low[column])
         held[column] = np.clip(held[column], low[column] + size, high[column] - size)
-        given, seen = _recorded(source, held, column, output, size)
-        model = fitted(given, seen, dt, integrating, f"a step of {source.name}")
+        for longer in LONGER:
+            given, seen, cut = _recorded(source, held, column, output, size, longer * source.horizon)
+            try:
+                model = fitted(given, seen, dt, integrating, f"a step of {source.name}")
+                break
+            except SpaqlError:  # it has not settled
+                if cut or longer == LONGER[-1]:
+                    raise
         if not model.integrating:
             held[column] = model.at + (reference.middle - model.base) / model.gain
         else:
@@ -41,14 +48,16 @@ def stepped(
     return held.tolist(), process_of(near, 0, [0], around.actuator_delay, dt, [])
 
 
-def _recorded(source: Problem, held: Array, column: int, output: int, size: float) -> tuple[Array, Array]:
-    """Input and output over one episode: rest below, and a step in its middle."""
+def _recorded(
+    source: Problem, held: Array, column: int, output: int, size: float, steps: int
+) -> tuple[Array, Array, bool]:
+    """Input and output: rest below, and a step in the middle; whether the episode ended before its time."""
     env = source.open_env()
     observation, _ = env.reset(seed=0)
     given, seen = [], []
-    for step in range(source.horizon):
+    for step in range(steps):
         action = held.copy()
-        action[column] += size if step >= source.horizon // 2 else -size
+        action[column] += size if step >= steps // 2 else -size
         given.append(action[column])
         seen.append(float(np.asarray(observation).reshape(-1)[output]))
         observation, _, terminated, truncated, _ = env.step(source.native(action))
@@ -58,5 +67,5 @@ def _recorded(source: Problem, held: Array, column: int, output: int, size: floa
             )
         if truncated:
             break
-    rested = slice(source.horizon * 2 // 5, None)  # what the start has left behind is over
-    return np.array(given)[rested], np.array(seen)[rested]
+    rested = slice(steps * 2 // 5, None)  # what the start has left behind is over
+    return np.array(given)[rested], np.array(seen)[rested], len(seen) < steps

@@ -192,10 +192,9 @@ class _Case:
         span = self.followed.high - self.followed.low
         largest = KICK * (self.high - self.low) / (STEP * span)
         spread = dict(stated(self.problem)[2].noise).get(self.output, 0.0)
-        if spread > 0.0:
-            largest = min(largest, NOISY * (self.high - self.low) / spread)
+        noisy = NOISY * (self.high - self.low) / spread if spread > 0.0 else np.inf
         loop = PidLoop(self.process)
-        gains = GainSearch(loop, self.kind, self.demands, largest).found()
+        gains = GainSearch(loop, self.kind, self.demands, largest, noisy).found()
         if gains is None:
             instead = "PID, or a shorter dead time" if self.form != "PID" else "a shorter dead time, or spaql.lqr"
             raise SpaqlError(
@@ -239,6 +238,7 @@ class _Case:
             disturbances=tuple((self.measured[j], gain) for j, _, gain in self.process.disturbances),
             model=self._model_text(), gain_margin=margins.gain, phase_margin=margins.phase, ms=margins.ms,
             overshoot=response.worst.overshoot, settling_time=response.worst.settling_time,
+            left=response.worst.steady_state_error / (response.to - response.start),
             saturation=float(np.mean(at_limit)) if len(applied) else 0.0,
             linear_overshoot=overshoot_of(answer), linear_settling_time=settling_of(answer, dt),
             iae_load=dt * float(np.abs(load).sum()), iae_reference=dt * float(np.abs(1.0 - answer).sum()),

@@ -9,6 +9,7 @@ from spaql.policy.evaluation import lines_of
 from spaql.policy.policy import Policy
 from spaql.tuning.gain_search import Demands
 
+FOLLOWS, OFFSET = 0.2, 0.7  # of a step: errors at the end, with integral action and without
 CLEAR = 1.05  # of a demand: a loop this near keeps it
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Tuning:
     ms: float
     overshoot: float  # of the plant itself, the worst of its episodes
     settling_time: float  # the same; NaN if one never settled
+    left: float  # of the error at the end, in steps; NaN if the plant ended
     saturation: float  # share of the time after the step at which the actuator was at a limit
     linear_overshoot: float
     linear_settling_time: float
@@ -93,6 +95,9 @@ def unmet_of(tuning: Tuning, asked: Demands, seconds: float) -> tuple[str, ...]:
     unmet = []
     if too_far(tuning, asked):
         unmet.append(f"overshoot {tuning.overshoot:.3g} % instead of {asked.overshoot:g} %")
+    if not abs(tuning.left) <= (FOLLOWS if tuning.ki else OFFSET):
+        left = "it ended" if math.isnan(tuning.left) else f"{100.0 * abs(tuning.left):.3g} % of a step are left"
+        unmet.append(f"the plant does not follow as its model does: after {seconds:.4g} s {left}")
     settled = tuning.settling_time
     if asked.settling_time is not None and not settled <= CLEAR * asked.settling_time:
         watched = f"not settled within {seconds:.4g} s" if math.isnan(settled) else f"settling time {settled:.4g} s"

@@ -26,6 +26,7 @@ from spaql.policy.words import action_names, variable_names
 
 if TYPE_CHECKING:
     from spaql.learners.atlas.learner import Atlas
+    from spaql.plants.problem import Problem
 
 
 class WithInterval(NamedTuple):
@@ -113,12 +114,20 @@ class AtlasModel:
         """
         from spaql.export.packages import save_model
 
+        learned, at = self._mean(start)
+        save_model(path, learned, at, self._dt(), name, whole("version", version, 2, 3))
+
+    def to_problem(self) -> "Problem":
+        """The mean of the model as a problem with a plant of its own: for `spaql.loop` and `spaql.tune`."""
+        return self._mean(None)[0]
+
+    def _mean(self, start: Any) -> tuple["Problem", Array]:
+        """The problem without noise, and the observation with which it begins."""
         agent, n = self.agent, self._count()
         model, data = model_at(agent, n), agent.state.memory.data(n)
         begins = data.states[~follows_of(data)].mean(axis=0)
         at = begins if start is None else vector("start", start, variable_names(agent.problem), missing=begins)
-        learned = imagined(told_problem(agent, limits=False), model, data, at[None], np.random.default_rng(0))
-        save_model(path, learned, at, self._dt(), name, whole("version", version, 2, 3))
+        return imagined(told_problem(agent, limits=False), model, data, at[None], np.random.default_rng(0)), at
 
     def _count(self) -> int:
         """Of samples."""
