@@ -10,9 +10,11 @@ import pytest
 import spaql
 from command_line import refused, told
 from exported_programs import COMPILERS, STRICT, needs_compiler
+from loops import motor
 from spaql.ground.errors import SpaqlError, SpaqlWarning
 
 DT = 0.5
+SPEED = spaql.Reference("target", 0.0, 150.0, of="speed")
 TARGET = spaql.Reference("target", 30.0, 50.0, of="level")
 
 
@@ -243,11 +245,15 @@ def _falling():
 
 
 @pytest.mark.slow
-def test_a_cascade_damps_by_its_inner_variable(tank):
-    from loops import motor
+def test_a_limit_that_the_step_breaks_is_named():
+    problem = spaql.loop(motor(200), references=[SPEED], dt=0.01, limits=[spaql.Limit("current", high=6.0)])
+    with pytest.warns(SpaqlWarning, match="current reaches .* beyond its limit of 6"):
+        spaql.tune(problem, "P")
 
-    target = spaql.Reference("target", 0.0, 150.0, of="speed")
-    problem = spaql.loop(motor(400), references=[target], dt=0.01, delay={"actuator": 1})
+
+@pytest.mark.slow
+def test_a_cascade_damps_by_its_inner_variable():
+    problem = spaql.loop(motor(400), references=[SPEED], dt=0.01, delay={"actuator": 1})
     policy = spaql.tune(problem, "cascade")
     assert policy.tuning.inner > 0.0
     assert "inner loop" in str(policy)

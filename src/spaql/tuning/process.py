@@ -79,13 +79,12 @@ class Process(NamedTuple):
 
     def words(self, output: str, given: str) -> str:
         """For people; `output` and `given` are units."""
-        per = f"{output or 1} per {given}".removesuffix(" per ") if output or given else ""
         times, shown = self.times, []
         if np.isinf(times).any():
             rate = _at(self.a, self.b, NEARLY, self.c[0]) * NEARLY / self.dt
-            shown.append(f"integrating, {number(rate)} {per + ' and ' if per else 'per '}s".replace("  ", " "))
+            shown.append(gain_words(rate, output, given, True))
         else:
-            shown.append(f"static gain {number(self.static_gain)} {per}".strip())
+            shown.append(gain_words(self.static_gain, output, given, False))
         slow = [abs(time) for time in times if np.isfinite(time) and time > 0.1 * self.dt]
         if slow:
             name = "time constants" if len(slow) > 1 else "time constant"
@@ -95,6 +94,13 @@ class Process(NamedTuple):
             shown.append(f"unstable, time constant {', '.join(number(time, 3) for time in grows)} s")
         shown.append(f"dead time {number(self.late * self.dt, 3)} s")
         return ", ".join(shown)
+
+
+def gain_words(gain: float, output: str, given: str, integrating: bool) -> str:
+    """ "static gain 3 K per kW", or "integrating, 0.2 m per s"; `output` and `given` are units."""
+    below = " and ".join(filter(None, [given, "s" if integrating else ""]))
+    unit = f" {output}".rstrip() + (f" per {below}" if below else "")
+    return f"{'integrating,' if integrating else 'static gain'} {number(gain)}{unit}"
 
 
 def process_of(near: Linear, column: int, rows: list[int], late: int, dt: float, may_disturb: list[int]) -> Process:

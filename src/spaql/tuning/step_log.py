@@ -27,6 +27,7 @@ from spaql.plants.plant import PlantFunction
 from spaql.plants.problem import Problem
 from spaql.plants.references import Reference
 from spaql.policy.digits import number
+from spaql.tuning.process import gain_words
 
 MOST_ROWS = 5000  # of a longer log every so many rows are fitted
 MOST_JUMPS = 400
@@ -65,9 +66,7 @@ class ProcessModel(NamedTuple):
 
     def words(self, output: str, given: str) -> str:
         """For people; `output` and `given` are units."""
-        per = f" {output or 1} per {given or 1}" if output or given else ""
-        gain = f"{number(self.gain)}{per}"
-        shown = [f"integrating, {gain} per s" if self.integrating else f"static gain {gain}"]
+        shown = [gain_words(self.gain, output, given, self.integrating)]
         if self.shape >= 1.0:
             times = [self.time * (self.shape + sign * math.sqrt(self.shape * self.shape - 1.0)) for sign in (1.0, -1.0)]
             shown.append(f"time constants {', '.join(number(time, 3) for time in times)} s")

@@ -27,7 +27,7 @@ from spaql.tuning.pid_loop import Gains, PidLoop, overshoot_of, settling_of
 from spaql.tuning.process import Process, process_of
 from spaql.tuning.step_log import problem_of_log
 from spaql.tuning.stepped import stepped
-from spaql.tuning.tuned import Tuned, Tuning, too_far, unmet_of
+from spaql.tuning.tuned import Tuned, Tuning, broken_limits, too_far, unmet_of
 
 FORMS = {
     "P": Kind(False, False, False, False),
@@ -247,6 +247,7 @@ class _Case:
         unmet = unmet_of(tuning, self.demands, (response.outputs.shape[1] - 1 - response.at) * response.dt)
         if not self.low < self.process.held < self.high:
             unmet += (f"the working point needs {self.process.held:.4g}, at the limit of the actuator",)
+        unmet += broken_limits(self.problem.limits, self.measured, response.variables)
         kept = {part.name: getattr(policy, part.name) for part in fields(Policy)}
         return Tuned(**kept | {"notes": unmet}, tuning=replace(tuning, unmet=unmet))
 

@@ -1,9 +1,14 @@
 """What `spaql.tune` returns: a controller that tells what it was designed for."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
+from spaql.ground.arrays import Array
+from spaql.plants.limits import Limit
 from spaql.policy.digits import number
 from spaql.policy.evaluation import lines_of
 from spaql.policy.policy import Policy
@@ -109,6 +114,19 @@ def unmet_of(tuning: Tuning, asked: Demands, seconds: float) -> tuple[str, ...]:
     if tuning.ms > CLEAR * asked.ms:
         unmet.append(f"Ms {tuning.ms:.3g} instead of {asked.ms:g}")
     return tuple(unmet)
+
+
+def broken_limits(limits: Sequence[Limit], names: list[str], variables: Array) -> tuple[str, ...]:
+    """Limits of the problem beyond which measured variables were (steps, variables), a text each."""
+    broken = []
+    for limit in limits:
+        seen = variables[:, names.index(limit.variable)] if limit.variable in names else np.zeros(0)
+        seen = seen[~np.isnan(seen)]  # of an episode that ended
+        ends = (limit.low, seen.min(initial=limit.low)), (limit.high, seen.max(initial=limit.high))
+        for end, far in ends:
+            if far != end:
+                broken.append(f"{limit.variable} reaches {far:.4g}, beyond its limit of {end:g}")
+    return tuple(broken)
 
 
 @dataclass(frozen=True, eq=False)
