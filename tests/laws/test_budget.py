@@ -1,5 +1,6 @@
 """The samples of a stage are divided among search, tidying and confirmation, and nothing is given out twice."""
 
+import numpy as np
 import pytest
 
 import spaql
@@ -9,6 +10,9 @@ from spaql.laws.slow import GRID_SHARE, LOOK_SHARE, REGULATOR_SHARE
 from spaql.laws.stages import Budget
 from spaql.laws.trials import Trials
 from spaql.laws.vector import declared_units
+from spaql.learners.law_files import ScoredTree
+from spaql.policy.outputs import leaf
+from spaql.trees.laws import CLIP
 
 
 def test_the_shares_add_up():
@@ -59,8 +63,10 @@ def test_with_more_effort_generations_gain_most_and_candidates_least():
 
 def test_with_more_effort_a_large_tree_also_follows_its_own_lessons(monkeypatch):
     asked = []
-    agent = spaql.Laws(spaql.make("pendulum"), max_leaves=5, effort=0.02, teacher=lambda seen: [0.2 * seen[2]])
-    agent.learn(samples=200_000, progress=False)
+    agent = spaql.Laws(spaql.make("pendulum"), max_leaves=5)
+    state, law = agent.state, leaf(agent.searched.actions, np.zeros((1, 3)), np.zeros(1), CLIP)
+    state.taught, state.middle, state.inverse = np.eye(4), np.zeros(3), np.ones(3)
+    state.frontier.raw[1] = ScoredTree(law, -1200.0)
     monkeypatch.setattr(stages, "fitted_partitions", lambda *_: [])
     monkeypatch.setattr(stages, "distilled", lambda *_: [])
     monkeypatch.setattr(stages, "_raced", lambda *_: None)
