@@ -7,8 +7,10 @@ import numpy as np
 
 import spaql
 from spaql.laws.card_trials import CardTrials
+from spaql.laws.lock_step import MIN_SPREAD, Course, side_by_side
+from spaql.laws.search import Search
 from spaql.laws.trials import Trials, seeds_of
-from spaql.laws.vector import all_free, numbers_of, population, with_numbers
+from spaql.laws.vector import all_free, declared_units, numbers_of, population, with_numbers
 from spaql.policy.outputs import kinds_of, leaf
 from spaql.policy.policy import Policy
 from spaql.trees.edits import constant, split, split_law
@@ -67,6 +69,31 @@ own = np.array([trials.returns(with_numbers(tree, free, row), seeds) for row in 
 on_card = CardTrials(problem)
 told["a population at once"] = np.array_equal(own, on_card.returns_in(population(tree, free, vectors), 3, seeds))
 told["steps are counted"] = on_card.samples == trials.samples
+
+
+def searched(advance):
+    """Four candidates of two shapes, of which the second has ended; with hard starts."""
+    trials = CardTrials(spaql.make("cartpole", horizon=2), left=10**6)
+    search = Search(trials, declared_units(trials.problem), 3, 1, 0.01)
+    shapes = [search.proposals.tree(leaves, rng_states) for leaves in (1, 2, 1, 1)]
+    tasks = [search.task(tree, 0) for tree in shapes]
+    tasks[1].optimiser.sigma = 0.1 * MIN_SPREAD / tasks[1].optimiser.spread
+    search.hard_of = lambda seeds, returns: seeds[:2]
+    tasks = list(advance(search, tasks, Course(2, 1, True)))
+    means = [task.optimiser.mean.tolist() for task in tasks]
+    return means, search.rng.bit_generator.state["state"], search.clock, trials.samples, [t.optimiser.spread for t in tasks]
+
+
+def in_turn(search, tasks, course):
+    for task in tasks:
+        search.advance(task, *course)
+        yield task
+
+
+rng_states = rng.normal(size=(50, 4))
+together, alone = searched(lambda search, *rest: side_by_side(search, search.trials, *rest)), searched(in_turn)
+told["candidates side by side"] = together == alone
+told["although one ends early"] = together[4][1] < MIN_SPREAD
 
 laws = []
 for device in ("cpu", "cuda"):

@@ -29,7 +29,7 @@ from spaql.trees.tree import LEAF, Tree
 AT_ONCE = 2**22  # episodes between two checks for Ctrl-C: several times what a card holds
 CONSTANT = -1  # kind of leaves that are no laws
 HEAD = (
-    "roll(nodes, low, high, values, limits, ranges, size, keys, plant_seed, first, count, horizon, outcome, rows)"
+    "roll(nodes, low, high, values, limits, ranges, size, each, keys, plant_seed, first, count, horizon, outcome, rows)"
 )
 
 
@@ -108,7 +108,7 @@ def _text(plant: Plant, leaves: Leaves, blank: Sequence[float]) -> list[str]:
         "    return",
         "if len(keys) > 0:",
         "    key = keys[i % len(keys)]",
-        "    root = size * (i // len(keys))",
+        "    root = size * (i // each)",
         "else:",
         "    key = derive(plant_seed, first + i)",
         "    root = 0",
@@ -234,6 +234,7 @@ class CardRollouts:
     ) -> Batch:
         """So many episodes of each tree: those of the keys, or, without keys, number `first` and on of a seed.
 
+        `keys`: of the episodes, the same for all trees, or those of one tree behind those of the other.
         `forest`: trees with as many nodes each, one behind the other; children are counted from each tree's root.
         """
         cuda, count, size = opened(), trees * episodes, len(forest.nodes) // trees
@@ -243,15 +244,18 @@ class CardRollouts:
         nodes, at = cuda.to_device(_table(forest, self.leaves)), cuda.to_device(keys)
         launched(
             self.problem.name, self.kernel, count,
-            nodes, *self.fixed, size, at, np.uint64(plant_seed), first, count, self.problem.horizon, self.outcome, rows,
+            nodes, *self.fixed, size, episodes, at, np.uint64(plant_seed), first, count, self.problem.horizon,
+            self.outcome, rows,
         )  # fmt: skip
         return Batch(first, self.outcome, rows)
 
 
-def returns_on_card(rollouts: CardRollouts, forest: Tree, trees: int, keys: Array) -> tuple[Array, int]:
-    """(trees, keys) the return of each episode of each tree, and the steps that were made. `forest`: see `run`."""
-    returns, lengths = rollouts.run(forest, trees, len(keys), keys).outcome.copy_to_host()
-    return returns.reshape(trees, -1), int(lengths.sum())
+def returns_on_card(
+    rollouts: CardRollouts, forest: Tree, trees: int, episodes: int, keys: Array
+) -> tuple[Array, Array]:
+    """(trees, episodes) the return of each episode of each tree, and its steps. `forest`, `keys`: see `run`."""
+    returns, lengths = rollouts.run(forest, trees, episodes, keys).outcome.copy_to_host()
+    return returns.reshape(trees, -1), lengths.reshape(trees, -1)
 
 
 def _fresh(problem: Problem, tree: Tree, episodes: int, seed: int) -> Iterator[Batch]:

@@ -8,8 +8,9 @@ episodes doubled.
 
 import numpy as np
 
+from spaql.laws.lock_step import Task
 from spaql.laws.optimisers import CMA
-from spaql.laws.search import FINE_STEP, Search, Task
+from spaql.laws.search import FINE_STEP, Search
 from spaql.laws.vector import Free, numbers_of, steps_of
 from spaql.trees.tree import LEAF, Tree, path_to
 

@@ -1,6 +1,7 @@
 """Episodes of laws on a graphics card: the same as `Trials` runs, with the same returns, many at a time."""
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +11,14 @@ from spaql.ground.arrays import Array
 from spaql.laws.trials import Trials, keys_of
 from spaql.plants.problem import Problem
 from spaql.trees.tree import Tree, one_behind_the_other
+
+
+class Asked(NamedTuple):
+    """Episodes of some trees, the same for each."""
+
+    forest: Tree  # trees one behind the other, with as many nodes each
+    trees: int
+    seeds: Array
 
 
 class CardTrials(Trials):
@@ -38,9 +47,25 @@ class CardTrials(Trials):
     def returns_in(self, forest: Tree, trees: int, seeds: Array) -> Array:
         """(trees, seeds): `returns` of trees one behind the other, with as many nodes each."""
         self.check(trees * len(seeds) * self.problem.horizon)
-        kind = leaves_of(forest)
-        if kind not in self.rollouts:
-            self.rollouts[kind] = CardRollouts(self.problem, forest, watched=False)
-        returns, steps = returns_on_card(self.rollouts[kind], forest, trees, keys_of(seeds))
-        self.count(steps)
+        returns, steps = returns_on_card(self._rollouts(forest), forest, trees, len(seeds), keys_of(seeds))
+        self.count(int(steps.sum()))
         return finite(returns)
+
+    def side_by_side(self, asked: Sequence[Asked]) -> list[tuple[Array, int]]:
+        """`returns_in` of each, and its steps, which are not counted: in a launch for all that are alike."""
+        kinds = [(len(forest.nodes) // trees, leaves_of(forest), len(seeds)) for forest, trees, seeds in asked]
+        came: dict[int, tuple[Array, int]] = {}
+        for kind in dict.fromkeys(kinds):
+            alike = [i for i, other in enumerate(kinds) if other == kind]
+            forest, counts = one_behind_the_other([asked[i].forest for i in alike]), [asked[i].trees for i in alike]
+            keys = np.concatenate([np.tile(keys_of(asked[i].seeds), asked[i].trees) for i in alike])
+            both = returns_on_card(self._rollouts(forest), forest, sum(counts), kind[2], keys)
+            parts = zip(*(np.split(array, np.cumsum(counts)[:-1]) for array in both), strict=True)
+            came |= {i: (finite(returns), int(steps.sum())) for i, (returns, steps) in zip(alike, parts, strict=True)}
+        return [came[i] for i in range(len(asked))]
+
+    def _rollouts(self, like: Tree) -> CardRollouts:
+        kind = leaves_of(like)
+        if kind not in self.rollouts:
+            self.rollouts[kind] = CardRollouts(self.problem, like, watched=False)
+        return self.rollouts[kind]

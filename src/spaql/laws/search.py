@@ -8,8 +8,7 @@ to round. Every generation has its own episodes; the result of an optimiser is i
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.streams import LAWS_CHOSEN, LAWS_MINED, LAWS_SEARCHED, STAGE_EPISODES
 from spaql.laws.card_trials import CardTrials
+from spaql.laws.lock_step import HARD_STARTS, MIN_SPREAD, MINING_GENERATIONS, Course, Task, side_by_side, worth
 from spaql.laws.optimisers import ARS, CMA
 from spaql.laws.proposals import Proposals
 from spaql.laws.sets_of_variables import Kept, free_within, pairs_of
@@ -46,25 +46,9 @@ POPULATION_FACTOR = 2.0  # times the usual population of CMA-ES
 GIVEN_STEP = 0.5  # of the usual first steps, for a tree that was made on purpose
 FINE_STEP = 0.3  # for one that is good already
 GENERATIONS_POWER = 0.75  # of effort above 1: with more generations laws gain most, the rest goes into populations
-MIN_SPREAD = 1e-3  # of a population, at which an optimiser ends
-HARD_STARTS = 16  # that are kept, of twice as many episodes as are ranked
-MINING_GENERATIONS = 15  # after which others are looked for
-HARD_WEIGHT = 0.3  # in the value of a candidate
 FAILURE_DISTANCE = 8.0  # times that between the median and the worst tenth: a start further below has failed
 KINK_SHARE = 0.5  # of splits, where starts fail
 STATES = 4000  # visited ones, through which tests are put, and to which laws are fitted
-
-
-@dataclass
-class Task:
-    tree: Tree  # under optimisation
-    free: Free
-    optimiser: CMA | ARS
-    mean: float = -np.inf
-
-    @property
-    def best(self) -> Tree:
-        return with_numbers(self.tree, self.free, self.optimiser.mean)
 
 
 class Search:
@@ -127,8 +111,7 @@ class Search:
             tasks += [self.task(tree, old) for tree, old in self.screened(trees, few, SCREENING_EPISODES)]
         self.proposals.kept = None
         if len(kept) > 1:
-            for task in tasks:
-                self.advance(task, self.generations(GENERATIONS // 2), self.count(EPISODES // 2, 2), False)
+            for task in self.advanced(tasks, self.generations(GENERATIONS // 2), self.count(EPISODES // 2, 2), False):
                 self.judge(task)
             tasks = sorted(tasks, key=lambda task: -task.mean)[:keep]
         return tasks
@@ -219,10 +202,7 @@ class Search:
 
     def _with_hard(self, returns: Callable[[Array], Array], seeds: Array) -> Array:
         """Mean returns, hard starts counted along. `returns`: (trees, episodes)."""
-        values: Array = returns(seeds).mean(axis=1)
-        if self.hard is not None:
-            values = (1 - HARD_WEIGHT) * values + HARD_WEIGHT * returns(self.hard).mean(axis=1)
-        return values
+        return worth(returns(seeds), None if self.hard is None else returns(self.hard))
 
     def screened(self, trees: list[tuple[Tree, int]], keep: int, episodes: int) -> list[tuple[Tree, int]]:
         """The best few on a few common episodes."""
@@ -234,15 +214,30 @@ class Search:
 
     def mine(self, tree: Tree) -> bool:
         """Look for episodes in which the tree fails while it does well in nearly all others; whether there are any."""
-        self.hard = None
-        seeds = seeds_of(self.seed, LAWS_MINED, self.clock, self.count(2 * CHOICE, 8))
+        seeds = seeds_of(self.seed, LAWS_MINED, self.clock, self.mined)
         self.clock += len(seeds)
-        returns = self.trials.returns(self.units.physical(tree), seeds)
+        self.hard = self.hard_of(seeds, self.trials.returns(self.units.physical(tree), seeds))
+        return self.hard is not None
+
+    @property
+    def mined(self) -> int:
+        """Episodes among which failures are looked for."""
+        return self.count(2 * CHOICE, 8)
+
+    def hard_of(self, seeds: Array, returns: Array) -> Array | None:
+        """The episodes that fail, if there are any."""
         low, tenth, middle = np.quantile(returns, (0.0, 0.1, 0.5))
         failing = bool(middle - low > FAILURE_DISTANCE * max(middle - tenth, 1e-9 * abs(middle)))
-        if failing:
-            self.hard = seeds[np.argsort(returns, kind="stable")[: self.count(HARD_STARTS, 2)]]
-        return failing
+        return seeds[np.argsort(returns, kind="stable")[: self.count(HARD_STARTS, 2)]] if failing else None
+
+    def advanced(self, tasks: list[Task], generations: int, episodes: int, mined: bool) -> Iterator[Task]:
+        """The candidates, each after some generations."""
+        if isinstance(self.trials, CardTrials) and self.trials.on_card:
+            yield from side_by_side(self, self.trials, tasks, Course(generations, episodes, mined))
+            return
+        for task in tasks:
+            self.advance(task, generations, episodes, mined)
+            yield task
 
     def advance(self, task: Task, generations: int, episodes: int, mined: bool) -> None:
         """Some generations of one candidate."""
@@ -264,8 +259,7 @@ class Search:
         """
         for at, (keep, generations, episodes) in enumerate(rounds):
             tasks = tasks[:keep]
-            for task in tasks:
-                self.advance(task, generations, episodes, mined or at > 0)
+            for task in self.advanced(tasks, generations, episodes, mined or at > 0):
                 self.judge(task)
             tasks.sort(key=lambda task: -task.mean)
             if at < len(wanted) and self.mean < wanted[at]:
