@@ -77,8 +77,11 @@ def test_responses_are_those_of_a_simulation_step_by_step(plant):
         assert wanted[:400] == pytest.approx(np.array(outputs), abs=1e-6)
 
 
-@pytest.mark.parametrize(("plant", "kind"), [(lag(), PI), (integrator(), PI), pytest.param(unstable(2), PID, marks=pytest.mark.slow), (lag(0.2, 50), PI)])
-def test_gains_keep_what_is_asked_on_stable_integrating_unstable_and_late_processes(plant, kind):
+LATE, UNSTABLE = (pytest.param(*case, marks=pytest.mark.slow) for case in ((lag(0.2, 50), PI), (unstable(2), PID)))
+
+
+@pytest.mark.parametrize(("plant", "kind"), [(integrator(), PI), LATE, UNSTABLE])
+def test_gains_keep_what_is_asked_on_integrating_late_and_unstable_processes(plant, kind):
     loop = PidLoop(plant)
     gains = GainSearch(loop, kind, ASKED).found()
     answer = loop.responses(gains)
@@ -91,6 +94,15 @@ def test_gains_are_not_far_from_those_of_skogestad():
     gains = GainSearch(PidLoop(lag()), PI, ASKED).found()  # SIMC: 2.5 and 1 s with a dead time of 0.2 s
     assert gains.k == pytest.approx(2.5, rel=0.15)
     assert gains.ti == pytest.approx(1.0, rel=0.25)
+
+
+@pytest.mark.slow
+def test_a_resonance_leaves_small_gains():
+    plant = process([[0.0, 1.0], [-1.0, -0.04]], [0.0, 1.0], [1.0, 0.0], 6, 0.05)
+    loop = PidLoop(plant)
+    gains = GainSearch(loop, PI, ASKED).found()
+    assert loop.is_stable(gains)
+    assert loop.margins(gains).ms <= 1.65
 
 
 def test_a_process_that_no_pi_controller_can_hold_gets_none():

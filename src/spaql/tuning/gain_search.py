@@ -24,6 +24,7 @@ INNER_PARTS = (0.1, 0.3, 1.0)  # of the gain with such a crossover
 INTEGRAL_PERIODS = (0.3, 0.6, 1.0, 1.5, 2.5, 4.0, 8.0, 16.0, 50.0)  # integral time times the crossover frequency
 DERIVATIVE_PERIODS = (0.02, 0.15, 0.3, 0.6, 1.0, 1.6)
 SMALLER = (1.0, 0.5, 0.25, 0.1)  # without integral action a loop gain may be below 1 everywhere
+SMALLEST = (0.1, 0.01)
 WEIGHTS = np.linspace(0.0, 1.0, 6)  # of the reference: shares of what may be taken from the proportional part
 WORTH = 0.9  # a second number for the reference must lower the cost to this part
 STRICT = 200.0  # how much a broken demand costs, in costs
@@ -83,12 +84,15 @@ class GainSearch:
         self.loop, self.kind, self.demands, self.largest, self.noisy = loop, kind, demands, largest, noisy
         self.best = (1.0, 1.0)  # of tracking and load: what costs are measured in
         gain = loop.process.static_gain
+        self._grows = float(np.abs(loop.process.poles).max(initial=0.0)) > 1.0 + INTEGRATES
         self.inverse = 0.0 if not np.isfinite(gain) or gain == 0.0 else 1.0 / gain
 
     def found(self) -> Gains | None:
         """The best gains; None if no gains of this form hold the process."""
-        grid = list(self._grid())
-        first = [self._tried(gains, False) for gains in grid]
+        parts = (1.0,) if self.kind.integral else SMALLER
+        first = [self._tried(gains, False) for gains in self._grid(parts)]
+        if not self._grows and not any(math.isfinite(trial.tracking) for trial in first):  # a resonance
+            first = [self._tried(gains, False) for gains in self._grid(SMALLEST)]
         if not any(math.isfinite(trial.tracking) for trial in first):
             return None
         fair = [trial for trial in first if trial.robust] or [trial for trial in first if math.isfinite(trial.tracking)]
@@ -150,7 +154,7 @@ class GainSearch:
 
     # -- grid and simplex ----------------------------------------------------------------------------------------------
 
-    def _grid(self) -> Iterator[Gains]:
+    def _grid(self, parts: tuple[float, ...]) -> Iterator[Gains]:
         loop, kind, dt = self.loop, self.kind, self.loop.process.dt
         places = np.unique(np.linspace(0, len(loop.angles) - 1, CROSSOVERS // (2 if kind.cascade else 1)).astype(int))
         inner = [0.0]
@@ -160,11 +164,11 @@ class GainSearch:
             inner = [sign * size for size in sizes for sign in (1.0, -1.0)]
         periods = INTEGRAL_PERIODS[2:] if kind.cascade else INTEGRAL_PERIODS
         signs: tuple[float, ...] = (1.0, -1.0)
-        if np.abs(loop.process.poles).max(initial=0.0) <= 1.0 + INTEGRATES:
+        if not self._grows:
             signs = (float(np.sign(loop.process.low_gain)),)
         for second, i, ti, td, sign, part in itertools.product(
             inner, places, periods if kind.integral else (0.0,), DERIVATIVE_PERIODS if kind.derivative else (0.0,),
-            signs, (1.0,) if kind.integral else SMALLER,
+            signs, parts,
         ):  # fmt: skip
             rate = loop.angles[i] / dt
             size = abs(complex(loop.near[0, i])) / abs(1.0 + second * (complex(loop.near[1, i]) if second else 0.0))

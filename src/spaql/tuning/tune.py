@@ -13,6 +13,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from spaql.ground.checks import choice, flag, real
 from spaql.ground.errors import SpaqlError, SpaqlWarning, echoed
@@ -96,7 +97,8 @@ def tune(
     else:
         problem, words = problem_of_log(problem, input, output, limits, dt, integrating, reference)
         reference = None
-    return _Case(problem, form, demands, reference, action, inner, model, integrating, words).tuned()
+    with threadpool_limits(1, "blas"):  # small matrices: threads cost more than they save
+        return _Case(problem, form, demands, reference, action, inner, model, integrating, words).tuned()
 
 
 def _demands(overshoot: Any, settling_time: Any, gain_margin: Any, phase_margin: Any, ms: Any) -> Demands:
