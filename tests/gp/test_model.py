@@ -8,6 +8,8 @@ from spaql.gp.gaussian_process import Scales, features, inducing_points, kernel,
 from spaql.gp.learned_problem import imagined, model_of, one_function, predicted, starts_of
 from spaql.gp.model import learn_model, numbers_of
 from spaql.gp.transitions import Data
+from spaql.ground import threads
+from spaql.laws.planner import planned
 from spaql.laws.trials import Trials, seeds_of
 from spaql.trees.edits import constant
 
@@ -64,6 +66,22 @@ def test_walls_do_not_spoil_the_model():
     mean = imagined(problem(), model, data, starts_of(problem(), data, rng), rng)
     told = predicted(mean, np.array([[0.1], [-0.3]]), np.array([[0.5], [-0.5]]))
     np.testing.assert_allclose(told[:, 0], [0.2, -0.4], atol=0.02)
+
+
+def test_how_many_cores_there_are_changes_no_bit(monkeypatch):
+    data = walk(200, lambda x, u, _: 0.9 * x + 0.2 * u)
+    model = model_of(problem(), data)
+    rng = np.random.default_rng(0)
+    drawn = imagined(problem(), model, data, starts_of(problem(), data, rng), rng, 4, np.zeros((5, 2)))
+    seeds, law = seeds_of(1, 7, 0, 300), constant(1, np.array([0.3]))
+    outcomes = []
+    for cores in (1, 3):
+        monkeypatch.setattr(threads, "cores", lambda cores=cores: cores)
+        plans = planned(drawn, 1, 10**7)
+        outcomes.append((Trials(drawn).returns(law, seeds), plans.states, plans.actions, plans.returns, plans.steps))
+    for few, many in zip(*outcomes, strict=True):
+        np.testing.assert_array_equal(few, many)
+    assert len(outcomes[0][1]) > 0
 
 
 @pytest.mark.parametrize("kind", ["seen", "moving"])

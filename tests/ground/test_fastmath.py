@@ -1,4 +1,4 @@
-"""sin, cos, exp, log and tanh of the plants agree with libm to the last bits."""
+"""sin, cos, exp, log, tanh and atan2 of the plants agree with libm to the last bits."""
 
 import math
 
@@ -96,3 +96,30 @@ def test_a_vector_gives_the_bits_of_its_elements(name):
     x = spread(-20, 20, 1001)
     together = over(name, x)
     np.testing.assert_array_equal(together, np.concatenate([over(name, value) for value in x]))
+
+
+@numba.njit
+def fill_angles(y, x, angles):
+    for i in range(len(y)):
+        angles[i] = fastmath.atan2(y[i], x[i])
+
+
+def angles_of(y, x):
+    angles = np.empty(len(y))
+    fill_angles(np.asarray(y, float), np.asarray(x, float), angles)
+    return angles
+
+
+def test_angles_of_points_are_within_1e_15():
+    rng = np.random.default_rng(7)
+    near, far = rng.normal(size=(2, 20000)), 10 ** rng.uniform(-300, 300, (2, 20000)) * rng.choice([-1, 1], (2, 20000))
+    for y, x in (near, far):
+        np.testing.assert_allclose(angles_of(y, x), np.arctan2(y, x), rtol=1e-15, atol=0)
+
+
+def test_angles_at_zeros_infinities_and_nan_have_the_signs_of_c():
+    values = [0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan]
+    y, x = np.array([(a, b) for a in values for b in values]).T
+    angles, expected = angles_of(y, x), np.arctan2(y, x)
+    np.testing.assert_allclose(angles, expected, rtol=1e-15, atol=0)
+    np.testing.assert_array_equal(np.signbit(angles[~np.isnan(angles)]), np.signbit(expected[~np.isnan(expected)]))

@@ -132,26 +132,17 @@ def advance(T: Any, N: Any, S: Any, B: Any, place: Any, sizes: Sizes, rows: Rows
         if j == d and not ending:
             _turned(T, N, B, rows.observation if N[at.reward + OF_NEXT] > 0.0 else rows.state, d, at, n)
         summed(N, S, B, place, inputs, j, at, functions, n)
-        for i in range(n):
-            w = at.linear + (place[i] * outputs + j) * (inputs + 1)
-            s = np.float64(B[at.work + i]) + N[w + inputs]
-            for k in range(inputs):
-                s += N[w + k] * B[at.z + k * LANES + i]
-            if j < d and N[at.turn + j] > 0.0:
-                _turn(T, N, s + N[at.noise + j] * (T[(rows.noise + j) * LANES + i] - 0.5), rows, j, at, i)
-            elif j < d:
-                s += N[at.noise + j] * (T[(rows.noise + j) * LANES + i] - 0.5) + B[at.z + j * LANES + i]
-                if N[at.length + j] > 0.0:
-                    s -= N[at.length + j] * np.floor((s - N[at.begin + j]) / N[at.length + j])
-                held = min(max(s, N[at.low + j]), N[at.high + j])
-                if held != s:
-                    B[at.stray + i] = F(1.0)
-                T[(rows.observation + j) * LANES + i] = N[at.centre + j] + N[at.scale + j] * held
-            elif ending:
-                T[rows.done * LANES + i] = 1.0 if s > 0.0 else 0.0
-            else:
-                q = at.linear + functions * outputs * (inputs + 1) + place[i] * inputs * inputs
-                T[rows.reward * LANES + i] = _paid(N, B, s, q, inputs, at, i)
+        row = rows.observation + j if j < d else (rows.done if ending else rows.reward)
+        _add_line(T, N, B, place, row, outputs, inputs, j, at, n)
+        if j < d and N[at.turn + j] > 0.0:
+            _turn(T, N, rows, j, at, n)
+        elif j < d:
+            _move(T, N, B, rows, j, at, n)
+        elif ending:
+            for i in range(n):
+                T[row * LANES + i] = 1.0 if T[row * LANES + i] > 0.0 else 0.0
+        else:
+            _pay(T, N, B, place, row, at.linear + functions * outputs * (inputs + 1), inputs, at, n)
     if sizes.learned and sizes.ends and N[at.reward + LAST] == N[at.reward + LAST]:  # it is a number
         _pay_ends(T, N, rows, at, n)
 
@@ -180,16 +171,54 @@ def _in_units(T: Any, N: Any, B: Any, row: int, d: int, at: Places, n: int) -> N
             B[at.z + j * LANES + i] = F((T[(row + j) * LANES + i] - N[at.centre + j]) / N[at.scale + j])
 
 
-@inlined
-def _turn(T: Any, N: Any, change: float, rows: Rows, j: int, at: Places, i: int) -> None:
-    """Cosine and sine of an angle that has changed."""
-    other = int(N[at.turn + j]) - 1
-    cosine, sine = T[(rows.state + j) * LANES + i], T[(rows.state + other) * LANES + i]
-    size = np.sqrt(cosine * cosine + sine * sine)
-    longer = N[at.radius + j] / max(size, 1e-300)
-    b, a = fastmath.sin_cos(change)
-    T[(rows.observation + j) * LANES + i] = longer * (cosine * a - sine * b)
-    T[(rows.observation + other) * LANES + i] = longer * (sine * a + cosine * b)
+@apart
+def _add_line(
+    T: Any, N: Any, B: Any, place: Any, row: int, outputs: int, inputs: int, j: int, at: Places, n: int
+) -> None:
+    """The linear part of each lane's function, added to the sum over the kernels."""
+    for i in range(n):
+        w = at.linear + (place[i] * outputs + j) * (inputs + 1)
+        s = np.float64(B[at.work + i]) + N[w + inputs]
+        for k in range(inputs):
+            s += N[w + k] * B[at.z + k * LANES + i]
+        T[row * LANES + i] = s
+
+
+# Rows are cut out before a loop goes over them: LLVM vectorises it, because no index can be negative then.
+
+@apart
+def _move(T: Any, N: Any, B: Any, rows: Rows, j: int, at: Places, n: int) -> None:
+    """The next value of a variable whose change is known; beyond the box of the data it is held."""
+    after = T[(rows.observation + j) * LANES : (rows.observation + j + 1) * LANES]
+    noise = T[(rows.noise + j) * LANES : (rows.noise + j + 1) * LANES]
+    z, stray = at.z + j * LANES, at.stray
+    width, low, high, centre, scale = N[at.noise + j], N[at.low + j], N[at.high + j], N[at.centre + j], N[at.scale + j]
+    begin, length = N[at.begin + j], N[at.length + j]
+    for i in range(n):
+        after[i] += width * (noise[i] - 0.5) + B[z + i]
+    if length > 0.0:
+        for i in range(n):
+            after[i] -= length * np.floor((after[i] - begin) / length)
+    for i in range(n):
+        held = min(max(after[i], low), high)
+        B[stray + i] = B[stray + i] if held == after[i] else F(1.0)
+        after[i] = centre + scale * held
+
+
+@apart
+def _turn(T: Any, N: Any, rows: Rows, j: int, at: Places, n: int) -> None:
+    """Cosine and sine of an angle whose change is known."""
+    other, width, radius = int(N[at.turn + j]) - 1, N[at.noise + j], N[at.radius + j]
+    cosine = T[(rows.state + j) * LANES : (rows.state + j + 1) * LANES]
+    sine = T[(rows.state + other) * LANES : (rows.state + other + 1) * LANES]
+    new_cosine = T[(rows.observation + j) * LANES : (rows.observation + j + 1) * LANES]
+    new_sine = T[(rows.observation + other) * LANES : (rows.observation + other + 1) * LANES]
+    noise = T[(rows.noise + j) * LANES : (rows.noise + j + 1) * LANES]
+    for i in range(n):
+        longer = radius / max(np.sqrt(cosine[i] * cosine[i] + sine[i] * sine[i]), 1e-300)
+        b, a = fastmath.sin_cos(new_cosine[i] + width * (noise[i] - 0.5))
+        new_cosine[i] = longer * (cosine[i] * a - sine[i] * b)
+        new_sine[i] = longer * (sine[i] * a + cosine[i] * b)
 
 
 @inlined
@@ -201,14 +230,21 @@ def _turned(T: Any, N: Any, B: Any, row: int, d: int, at: Places, n: int) -> Non
             other = int(abs(N[at.angle + j])) - 1
             for i in range(n):
                 sine, cosine = T[(row + other) * LANES + i], T[(row + j) * LANES + i]
-                B[at.z + j * LANES + i] = F(np.arctan2(sign * sine, sign * cosine))
+                B[at.z + j * LANES + i] = F(fastmath.atan2(sign * sine, sign * cosine))
 
 
-@inlined
-def _paid(N: Any, B: Any, s: float, q: int, inputs: int, at: Places, i: int) -> float:
+@apart
+def _pay(T: Any, N: Any, B: Any, place: Any, row: int, quadratic: int, inputs: int, at: Places, n: int) -> None:
     """The quadratic part, what was seen as a bound, and perhaps the logarithm undone."""
-    for a in range(inputs):
-        for b in range(a, inputs):
-            s += N[q + a * inputs + b] * B[at.z + a * LANES + i] * B[at.z + b * LANES + i]
-    s = min(max(s, N[at.reward + LEAST]), N[at.reward + MOST])
-    return float(fastmath.exp(s) if N[at.reward + LOGARITHM] > 0.0 else s)
+    for i in range(n):
+        q, s = quadratic + place[i] * inputs * inputs, T[row * LANES + i]
+        for a in range(inputs):
+            for b in range(a, inputs):
+                s += N[q + a * inputs + b] * B[at.z + a * LANES + i] * B[at.z + b * LANES + i]
+        T[row * LANES + i] = s
+    least, most = N[at.reward + LEAST], N[at.reward + MOST]
+    for i in range(n):
+        T[row * LANES + i] = min(max(T[row * LANES + i], least), most)
+    if N[at.reward + LOGARITHM] > 0.0:
+        for i in range(n):
+            T[row * LANES + i] = fastmath.exp(T[row * LANES + i])

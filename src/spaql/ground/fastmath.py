@@ -1,4 +1,4 @@
-"""Branch-free sin, cos, exp, log and tanh, accurate to a few units in the last place, that LLVM can vectorise.
+"""Branch-free sin, cos, exp, log, tanh and atan2, accurate to a few units in the last place, that LLVM can vectorise.
 
 A call into libm inside a loop over rollouts keeps the loop scalar, four to five times slower. Inside plants `math.sin`
 and the like mean these functions (`plants/compile.py`).
@@ -30,6 +30,13 @@ _EXP_MAX = 708.0
 # log((1 + s) / (1 - s)) = 2s + s * R(s^2), minimax for mantissas from sqrt(1/2) to sqrt(2) (fdlibm).
 _LG = (6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01, 2.222219843214978396e-01,
        1.818357216161805012e-01, 1.531383769920937332e-01, 1.479819860511658591e-01)  # fmt: skip
+# atan(t) = t + t z P(z) / Q(z) with z = t^2, for |t| <= 0.66 (Cephes); beyond, pi/4 + atan((t - 1) / (t + 1)).
+_ATAN_P = (-8.750608600031904122785e-1, -1.615753718733365076637e1, -7.500855792314704667340e1,
+           -1.228866684490136173410e2, -6.485021904942025371773e1)  # fmt: skip
+_ATAN_Q = (2.485846490142306297962e1, 1.650270098316988542046e2, 4.328810604912902668951e2,
+           4.853903996359136964868e2, 1.945506571482613964425e2)  # fmt: skip
+_ATAN_NEAR = 0.66
+_PI4_LO = 3.061616997868382943e-17  # pi/4 less its nearest number
 _ONE = 0x3FF0000000000000  # the bits of 1.0
 _ROOT_HALF = 0x3FE6A09E00000000  # the bits of sqrt(1/2), nearly
 _MANTISSA = 0x000FFFFFFFFFFFFF
@@ -122,6 +129,26 @@ def tanh(x: float) -> float:
     t = (1.0 - e) / (1.0 + e)
     t = t if x >= 0.0 else -t
     return x if math.isnan(x) else t
+
+
+@inlined
+def atan2(y: float, x: float) -> float:
+    """Angle of the point (x, y), from -pi to pi, signs of zeros as in C. Error below 1e-15."""
+    a, b = abs(x), abs(y)
+    low, high = min(a, b), max(a, b)
+    t = low / (high if high > 0.0 else 1.0)
+    t = 1.0 if low == math.inf else t
+    far = t > _ATAN_NEAR
+    t = (t - 1.0) / (t + 1.0) if far else t
+    z = t * t
+    p = _ATAN_P[4] + z * (_ATAN_P[3] + z * (_ATAN_P[2] + z * (_ATAN_P[1] + z * _ATAN_P[0])))
+    q = _ATAN_Q[4] + z * (_ATAN_Q[3] + z * (_ATAN_Q[2] + z * (_ATAN_Q[1] + z * (_ATAN_Q[0] + z))))
+    angle = t + t * (z * p / q)
+    angle = 0.25 * math.pi + (angle + _PI4_LO) if far else angle
+    angle = 0.5 * math.pi - (angle - 2.0 * _PI4_LO) if b > a else angle
+    angle = math.pi - (angle - 4.0 * _PI4_LO) if math.copysign(1.0, x) < 0.0 else angle
+    angle = math.copysign(angle, y)
+    return x + y if math.isnan(x) or math.isnan(y) else angle
 
 
 SMALL = 0.4  # largest argument of `tanh_small`

@@ -7,6 +7,7 @@ outcome is applied. Good where what pays is within reach of the sequences, howev
 is to find; the search takes it as a teacher.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import inlined, kernel
 from spaql.ground.streams import LAWS_PLANNED, derive, plant_seed, uniform
+from spaql.ground.threads import parts_of, side_by_side
 from spaql.plants.plant import Batch
 from spaql.plants.problem import Finite, Problem
 from spaql.training.lanes import Lanes, Stage, fill_noise, new_lanes, stage_of
@@ -72,15 +74,23 @@ def planned(problem: Problem, seed: int, room: int) -> Planned:
     d, axes = len(problem.state), problem.actions.axes
     if episodes < 1:
         return Planned(np.empty((0, d)), np.empty((0, axes)), np.empty(0), 0)
-    states, actions, used = np.empty((episodes * steps, d)), np.empty((episodes * steps, axes)), np.zeros(2, np.int64)
+    plant, key, look = problem.plant, np.uint64(plant_seed(seed, LAWS_PLANNED, 0)), look_of(problem, cover)
     returns = np.zeros(episodes)
-    key = np.uint64(plant_seed(seed, LAWS_PLANNED, 0))
-    _episodes(
-        *problem.plant.batch, stage_of(problem.plant, steps), new_lanes(problem.plant), look_of(problem, cover),
-        new_scratch(problem), key, returns, states, actions, used,
-    )  # fmt: skip
-    sound = np.isfinite(states[: used[0]]).all(axis=1)
-    return Planned(states[: used[0]][sound], actions[: used[0]][sound], returns, int(used[1]))
+
+    def some(first: int, last: int) -> tuple[Array, Array, Array]:
+        states, actions = np.empty(((last - first) * steps, d)), np.empty(((last - first) * steps, axes))
+        used = np.zeros(2, np.int64)
+        _episodes(
+            *plant.batch, stage_of(plant, steps), new_lanes(plant), look, new_scratch(problem), key, first,
+            returns[first:last], states, actions, used,
+        )  # fmt: skip
+        return states[: used[0]], actions[: used[0]], used
+
+    parts = parts_of(episodes, 1) if plant.costly else [(0, episodes)]
+    states, actions, used = zip(*side_by_side([partial(some, *part) for part in parts]), strict=True)
+    seen, applied = np.concatenate(states), np.concatenate(actions)
+    sound = np.isfinite(seen).all(axis=1)
+    return Planned(seen[sound], applied[sound], returns, int(sum(used)[1]))
 
 
 def covered(problem: Problem) -> int:
@@ -205,11 +215,12 @@ def go_on(look: Look, scratch: PlannerScratch) -> None:
 @kernel
 def _episodes(
     reset: Batch, step: Batch, stage: Stage, lanes: Lanes, look: Look, scratch: PlannerScratch, key: np.uint64,
-    returns: Array, states: Array, actions: Array, used: Array,
+    first: int, returns: Array, states: Array, actions: Array, used: Array,
 ) -> None:  # fmt: skip
-    """`used`: rows of `states` and `actions` that were filled, and steps of the plant."""
+    """From episode `first` on. `used`: rows of `states` and `actions` that were filled, and steps of the plant."""
     rows, d, axes = stage.rows, states.shape[1], actions.shape[1]
-    for episode in range(len(returns)):
+    for number in range(len(returns)):
+        episode = first + number
         own, plans = derive(derive(key, episode), 0), derive(derive(key, episode), 1)
         for i in range(4):
             lanes.plant_key[i] = own
@@ -243,7 +254,7 @@ def _episodes(
             fill_noise(lanes, rows.noise, stage.step_noise, stage.reset_noise + time * stage.step_noise, 4)
             step(lanes.flat, 4)
             used[1] += 1
-            returns[episode] += lanes.table[rows.reward, 0]
+            returns[number] += lanes.table[rows.reward, 0]
             for row in range(rows.action):
                 scratch.place[row] = lanes.table[row, 0]
             if lanes.table[rows.done, 0] != 0.0:

@@ -7,6 +7,7 @@ on it, in any order, on the compiled plant as in Gymnasium's loop.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.compiling import kernel
 from spaql.ground.errors import SpaqlError
 from spaql.ground.streams import derive, plant_seed
+from spaql.ground.threads import parts_of, side_by_side
 from spaql.laws.environments import Environments, Job, Rollout, roll_out
 from spaql.plants.chart import HUGE
 from spaql.plants.environment import PlantEnv, open_environment
@@ -91,7 +93,7 @@ class Trials:
         self.environments: Environments | None = None
         self.slow = False  # an environment that is none of our plants
         self.twin: Problem | None = None  # the problem with its compiled plant, which can go on from any state
-        self.lanes: Lanes | None = None  # of a compiled plant
+        self.lanes: list[Lanes] = []  # of a compiled plant, for each thread
         self.on_card = False  # whether returns come from a graphics card (laws/card_trials.py)
         self.together = problem.plant is not None and problem.plant.costly  # a population side by side
         self.open(jobs)
@@ -109,8 +111,6 @@ class Trials:
         free = [axis.slope is not None or problem.clip or self.slow for axis in problem.state]
         self.low = np.where(free, -HUGE, [axis.low for axis in problem.state])
         self.high = np.where(free, HUGE, [axis.high for axis in problem.state])
-        if problem.plant is not None:
-            self.lanes = new_lanes(problem.plant)
 
     @property
     def env(self) -> Any:
@@ -260,13 +260,21 @@ class Trials:
         self.left = None if self.left is None else self.left - steps
 
     def _on_plant(self, kernel: Any, who: Any, seeds: Array, horizon: int, returns: Array, *kept: Array) -> int:
-        assert self.problem.plant is not None
-        assert self.lanes is not None
-        stage = stage_of(self.problem.plant, horizon)
-        episodes = Episodes(np.uint64(0), returns, 0, len(seeds), keys_of(seeds))
-        steps = kernel(*self.problem.plant.batch, stage, who, self.lanes, episodes, *kept)
-        self.lanes.fault[0] = OK  # a law that drives the plant out of all numbers has lost; the search goes on
-        return int(steps)
+        """Episodes side by side; those of a costly plant of which nothing is kept on all cores, with the same bits."""
+        plant = self.problem.plant
+        assert plant is not None
+        together = plant.costly and not any(len(rows) for rows in kept)
+        parts = parts_of(len(seeds), LANES // 2) if together else [(0, len(seeds))]
+        while len(self.lanes) < len(parts):
+            self.lanes.append(new_lanes(plant))
+        stage, keys = stage_of(plant, horizon), keys_of(seeds)
+
+        def some(lanes: Lanes, first: int, last: int) -> int:
+            steps = kernel(*plant.batch, stage, who, lanes, Episodes(np.uint64(0), returns, first, last, keys), *kept)
+            lanes.fault[0] = OK  # a law that drives the plant out of all numbers has lost; the search goes on
+            return int(steps)
+
+        return sum(side_by_side([partial(some, lanes, *part) for lanes, part in zip(self.lanes, parts, strict=False)]))
 
     def _in_environment(
         self, tree: Tree, seeds: Array, horizon: int, returns: Array, visits: Array, seen: Array

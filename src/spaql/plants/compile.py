@@ -81,7 +81,7 @@ def failed(error: Exception, function: Callable[..., Any], arguments: Iterable[f
 
 TAKE_NUMBERS = "Let it take uniform numbers as parameters instead, one per number it needs"
 
-_FAST = {name: getattr(fastmath, name) for name in ("sin", "cos", "exp", "log", "tanh")}
+_FAST = {name: getattr(fastmath, name) for name in ("sin", "cos", "exp", "log", "tanh", "atan2")}
 
 
 def _fast_module(module: types.ModuleType) -> types.ModuleType:

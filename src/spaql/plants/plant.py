@@ -14,7 +14,8 @@
         return math.cos(theta), math.sin(theta), omega
 
 The decorators turn each function into a *batch* function over arrays of states, compiled at first use, whose loop LLVM
-vectorises. `math.sin`, `cos`, `exp`, `log` and `tanh` inside these functions are the branch-free ones of `fastmath`.
+vectorises. `math.sin`, `cos`, `exp`, `log`, `tanh` and `atan2` inside these functions are the branch-free ones of
+`fastmath`.
 """
 
 import functools

@@ -12,32 +12,35 @@ from spaql.ground.arrays import Array
 from spaql.ground.compiling import inlined, kernel
 from spaql.plants.plant import Batch, Rows
 from spaql.training.lanes import WIDTH, Episodes, Lanes, Stage, run_lanes
-from spaql.trees.laws import ORDERED, SCORES, THRESHOLD, LeafLaws, apply_law
-from spaql.trees.tree import LEAF, CompiledTree, Tree, descend, has_oblique, one_behind_the_other
+from spaql.trees.laws import ORDERED, SCORES, THRESHOLD, LeafLaws
+from spaql.trees.tree import CompiledTree, Tree, descend, has_oblique, one_behind_the_other
 
 SMALL_TREE = 127  # nodes: up to here every lane is tested at every node
 
 
 @inlined
-def _place_by_node(nodes: Array, weights: Array, lanes: Lanes, rows: Rows, n: int) -> None:
-    """`descend` for all lanes, node by node: in a small tree cheaper than following each lane, and loops vectorise."""
-    d, leaf, value = weights.shape[1], lanes.code, lanes.sums
-    for i in range(n):
+def _place_by_node(nodes: Array, weights: Array, lanes: Lanes, rows: Rows, first: int, n: int) -> None:
+    """`descend` for lanes from `first` on, node by node: in a small tree cheaper than following each lane.
+
+    Rows are cut before the loops: LLVM vectorises these where no index can be negative.
+    """
+    d, leaf, value = weights.shape[1], lanes.code[first:n], lanes.sums[first:n]
+    for i in range(len(leaf)):
         leaf[i] = 0
     for node in range(len(nodes)):  # parents come before their children
         feature, cut = nodes[node].feature, nodes[node].cut
         low, high = np.int64(nodes[node].low), np.int64(nodes[node].high)
         if feature < 0:
             continue
-        row = lanes.table[rows.observation + feature] if feature < d else value
+        row = lanes.table[rows.observation + feature, first:n] if feature < d else value
         if feature == d:
-            for i in range(n):
+            for i in range(len(leaf)):
                 value[i] = 0.0
             for j in range(d):
-                weight, seen = weights[node, j], lanes.table[rows.observation + j]
-                for i in range(n):
+                weight, seen = weights[node, j], lanes.table[rows.observation + j, first:n]
+                for i in range(len(leaf)):
                     value[i] += weight * seen[i]
-        for i in range(n):
+        for i in range(len(leaf)):
             child = high if row[i] >= cut else low
             leaf[i] = child if leaf[i] == node else leaf[i]
 
@@ -75,7 +78,7 @@ def place_lanes(controller: CompiledTree, oblique: bool, lanes: Lanes, rows: Row
     """Every lane's leaf, into `lanes.code`."""
     nodes, weights = controller.nodes, controller.weights
     if len(nodes) <= SMALL_TREE:
-        _place_by_node(nodes, weights, lanes, rows, n)
+        _place_by_node(nodes, weights, lanes, rows, 0, n)
     elif not oblique:
         _place_by_lane(nodes, lanes, rows.observation, n)
     else:
@@ -88,7 +91,7 @@ def act_tree(controller: CompiledTree, oblique: bool, lanes: Lanes, rows: Rows, 
     """Every lane's leaf, and its action into the table. `oblique`: some test of the tree is, see `has_oblique`."""
     place_lanes(controller, oblique, lanes, rows, n)
     if len(controller.laws.gains) > 0:
-        act_laws(controller, lanes, rows, n)
+        act_laws(controller.nodes, controller.laws, lanes, rows, 0, n)
         return
     for axis in range(controller.actions.shape[1]):
         row = lanes.table[rows.action + axis]
@@ -97,47 +100,47 @@ def act_tree(controller: CompiledTree, oblique: bool, lanes: Lanes, rows: Rows, 
 
 
 @inlined
-def _scores(laws: LeafLaws, leaf: int, output: int, lanes: Lanes, rows: Rows, n: int) -> None:
-    """`laws.score` for all lanes, into `lanes.sums`."""
-    value = lanes.sums
-    for i in range(n):
+def _scores(laws: LeafLaws, leaf: int, output: int, lanes: Lanes, rows: Rows, first: int, n: int) -> None:
+    """`laws.score` for lanes from `first` on, into `lanes.sums`."""
+    value = lanes.sums[first:n]
+    for i in range(len(value)):
         value[i] = 0.0
     for j in range(laws.gains.shape[2]):
-        gain, seen = laws.gains[leaf, output, j], lanes.table[rows.observation + j]
+        gain, seen = laws.gains[leaf, output, j], lanes.table[rows.observation + j, first:n]
         if gain != 0.0:
-            for i in range(n):
+            for i in range(len(value)):
                 value[i] += gain * seen[i]
     offset = laws.offsets[leaf, output]
-    for i in range(n):
+    for i in range(len(value)):
         value[i] += offset
 
 
 @inlined
-def act_laws(controller: CompiledTree, lanes: Lanes, rows: Rows, n: int) -> None:
-    """`laws.apply_law` for all lanes, leaf by leaf: few leaves, and loops over the lanes vectorise."""
-    laws, leaf, value = controller.laws, lanes.code, lanes.sums
-    for node in range(len(controller.nodes)):
-        if controller.nodes[node].feature >= 0:
+def act_laws(nodes: Array, laws: LeafLaws, lanes: Lanes, rows: Rows, first: int, n: int) -> None:
+    """`laws.apply_law` for lanes from `first` on, leaf by leaf: few leaves, and loops over the lanes vectorise."""
+    leaf, value, best = lanes.code[first:n], lanes.sums[first:n], lanes.best[first:n]
+    for node in range(len(nodes)):
+        if nodes[node].feature >= 0:
             continue
         for output in range(laws.gains.shape[1]):
-            _scores(laws, node, output, lanes, rows, n)
+            _scores(laws, node, output, lanes, rows, first, n)
             if laws.kind == SCORES:
-                row, best, action = lanes.table[rows.action], lanes.best, laws.values[output]
-                for i in range(n):
+                row, action = lanes.table[rows.action, first:n], laws.values[output]
+                for i in range(len(leaf)):
                     wins = leaf[i] == node and (output == 0 or value[i] > best[i])
                     row[i] = action if wins else row[i]
                     best[i] = value[i] if wins else best[i]
             else:
-                row, low, high = lanes.table[rows.action + output], laws.low[output], laws.high[output]
-                for i in range(n):
+                row, low, high = lanes.table[rows.action + output, first:n], laws.low[output], laws.high[output]
+                for i in range(len(leaf)):
                     row[i] = min(max(value[i], low), high) if leaf[i] == node else row[i]
+    row = lanes.table[rows.action, first:n]
     if laws.kind == THRESHOLD:
-        row, first, last = lanes.table[rows.action], laws.values[0], laws.values[-1]
-        for i in range(n):
-            row[i] = last if row[i] >= 0.0 else first
+        least, most = laws.values[0], laws.values[-1]
+        for i in range(len(leaf)):
+            row[i] = most if row[i] >= 0.0 else least
     elif laws.kind == ORDERED:
-        row = lanes.table[rows.action]
-        for i in range(n):
+        for i in range(len(leaf)):
             row[i] = laws.values[np.uint32(row[i] + 0.5)]
 
 
@@ -181,7 +184,7 @@ def run_tree(
 class TreeBatch(NamedTuple):
     """Trees with as many nodes each, one after the other; their tests are oblique or of one variable."""
 
-    nodes: Array  # of NODE; children are counted from the first tree's root
+    nodes: Array  # of NODE; children are counted from the root of their own tree
     weights: Array  # (nodes of all, variables)
     laws: LeafLaws  # of all nodes
     size: int  # nodes of one tree
@@ -191,23 +194,25 @@ class TreeBatch(NamedTuple):
 def forest_of(trees: Sequence[Tree], episodes: int) -> TreeBatch:
     """The trees have laws of one kind, and equally many nodes."""
     size, forest = len(trees[0].nodes), one_behind_the_other(trees)
-    nodes = forest.nodes
-    root = np.repeat(size * np.arange(len(trees), dtype=np.int32), size)
-    inner = nodes["feature"] != LEAF
-    for side in ("low", "high"):
-        nodes[side][inner] += root[inner]
     assert forest.laws is not None
-    return TreeBatch(nodes, forest.weights, forest.laws, size, episodes)
+    return TreeBatch(forest.nodes, forest.weights, forest.laws, size, episodes)
 
 
 @inlined
 def _act_of_own(forest: TreeBatch, rows: Rows, lanes: Lanes, h: int, steps: int, n: int, padded: int) -> bool:
-    """Every lane's action, by its own tree."""
-    for i in range(padded):
-        root = forest.size * (lanes.rollout[i] // forest.episodes)
-        leaf = descend(forest.nodes, forest.weights, lanes.table, i, rows.observation, root)
-        seen = lanes.table[rows.observation : rows.observation + forest.weights.shape[1], i]
-        apply_law(forest.laws, leaf, seen, lanes.table[rows.action : rows.noise, i])
+    """Every lane's action, by its own tree: lanes beside each other that have the same one act together."""
+    first, laws = 0, forest.laws
+    while first < padded:
+        tree, end = lanes.rollout[first] // forest.episodes, first + 1
+        while end < padded and lanes.rollout[end] // forest.episodes == tree:
+            end += 1
+        root = tree * forest.size
+        nodes, weights = forest.nodes[root : root + forest.size], forest.weights[root : root + forest.size]
+        gains, offsets = laws.gains[root : root + forest.size], laws.offsets[root : root + forest.size]
+        own = LeafLaws(gains, offsets, laws.low, laws.high, laws.values, laws.kind)
+        _place_by_node(nodes, weights, lanes, rows, first, end)
+        act_laws(nodes, own, lanes, rows, first, end)
+        first = end
     return True
 
 
