@@ -277,3 +277,14 @@ def test_the_command_line_says_what_is_missing(tmp_path):
     words = ["tune", "--log", str(tmp_path / "step.csv"), "--input", "valve", "--output", "level"]
     assert "--limits is LOW:HIGH" in refused(*words, "--limits", "100")
     assert "give the limits of valve" in refused(*words)
+
+
+@pytest.mark.slow
+def test_an_fmu_is_stepped_until_it_rests(tmp_path):
+    fmus = pytest.importorskip("fmus")
+    motor_fmu = spaql.from_fmu(fmus.build(tmp_path / "motor.fmu", 2), observe=["speed", "current"], actions=["voltage"], horizon=300)
+    target = spaql.Reference("target", 0.0, 100.0, of="speed")
+    problem = spaql.loop(motor_fmu, references=[target], reward=lambda speed_error: -abs(speed_error))
+    policy = spaql.tune(problem, "PI")
+    assert "static gain 9.1" in policy.tuning.model  # K / (R b + K K) = 9.09
+    assert policy.tuning.unmet == ()

@@ -100,11 +100,11 @@ def fitted(given: Array, output: Array, dt: float, integrating: bool | None, whe
     kinds += [(True, False), (True, True)] if integrating is None or integrating else []
     fits = {kind: _fit(time, seen, steps, *kind) for kind in kinds}
     chosen = min(fits, key=lambda kind: _criterion(fits[kind], len(seen), kind))
-    model, free = fits[chosen], float(time[-1] - steps[-1][0])
+    model, free = fits[chosen], float(time[-1] - steps[0][0])
     slow = not model.integrating and model.time * max(1.0, 2 * model.shape) + model.dead > free / 3.0
     if integrating is None and (model.integrating or (slow and _moves(seen))):
         raise SpaqlError(
-            f"{where}: the output has not settled in the {free:.4g} s after the last step of the input, it may "
+            f"{where}: the output has not settled in the {free:.4g} s after the first step of the input, it may "
             "integrate or be slow: say integrating=True or False (--integrating, --settles), or record until it rests"
         )
     if model.missed > 1.0 - EXPLAINED:
