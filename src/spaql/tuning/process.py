@@ -11,11 +11,20 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlError
+from spaql.plants.axes import Continuous
+from spaql.plants.loop import stated
+from spaql.plants.problem import Problem
+from spaql.plants.references import Reference
 from spaql.policy.digits import number
-from spaql.policy.linear import SAME, Linear, moving_part
+from spaql.policy.linear import SAME, Linear, linear_model, moving_part
+from spaql.tuning.step_log import fitted, gain_words, problem_of_model
 
 SPANNED = 1e-7  # a part of a direction that is smaller is rounding
 INTEGRATES = 1e-5  # a pole nearer to 1 than this is an integrator
+SHARE = 0.1  # of the range of the action: a step up from the middle, after as much below
+LONGER = (1, 2, 4, 8)  # episodes that a step response may take
+ROUNDS = 2  # the second around the action that holds the reference
 NEARLY = 1e-7  # no rate at all
 LOW = 1e-3  # of the slowest rate: where static gains are compared, also of integrating plants
 
@@ -96,13 +105,6 @@ class Process(NamedTuple):
         return ", ".join(shown)
 
 
-def gain_words(gain: float, output: str, given: str, integrating: bool) -> str:
-    """ "static gain 3 K per kW", or "integrating, 0.2 m per s"; `output` and `given` are units."""
-    below = " and ".join(filter(None, [given, "s" if integrating else ""]))
-    unit = f" {output}".rstrip() + (f" per {below}" if below else "")
-    return f"{'integrating,' if integrating else 'static gain'} {number(gain)}{unit}"
-
-
 def process_of(near: Linear, column: int, rows: list[int], late: int, dt: float, may_disturb: list[int]) -> Process:
     """Of a linear model: one action and some of what is observed; `may_disturb`: places of other measured variables."""
     a, b, c = moving_part(near)
@@ -152,3 +154,59 @@ def _disturbances(
 def _at(a: Array, b: Array, slow: float, c: Array) -> float:
     """A transfer function at a rate that is slow for it."""
     return float(c @ np.linalg.solve(np.exp(slow) * np.eye(len(a)) - a, b))
+
+
+# -- of a plant without equations -------------------------------------------------------------------------------------
+
+def stepped(
+    source: Problem, column: int, output: int, reference: Reference, dt: float, integrating: bool | None
+) -> tuple[list[float], Process]:
+    """Actions that hold the working point, and the process there: of two steps, the second where the first sees it."""
+    low, high = source.actions.bounds
+    held = (low + high) / 2
+    for _ in range(ROUNDS):
+        size = SHARE * (high[column] - low[column])
+        held[column] = np.clip(held[column], low[column] + size, high[column] - size)
+        for longer in LONGER:
+            given, seen, cut = _recorded(source, held, column, output, size, longer * source.horizon)
+            try:
+                model = fitted(given, seen, dt, integrating, f"a step of {source.name}")
+                break
+            except SpaqlError:  # it has not settled
+                if cut or longer == LONGER[-1]:
+                    raise
+        if not model.integrating:
+            held[column] = model.at + (reference.middle - model.base) / model.gain
+        else:
+            held[column] = model.at
+    held = np.clip(held, low, high)
+    actions = Continuous((float(low[column]),), (float(high[column]),), ("u",))
+    ends = (reference.low, reference.high)
+    like = problem_of_model(model, source.state[output], actions, dt, ends, source.name)
+    plant, _, around = stated(like)
+    assert plant.plant is not None
+    near = linear_model(plant, plant.plant, np.array([reference.middle]), None)
+    return held.tolist(), process_of(near, 0, [0], around.actuator_delay, dt, [])
+
+
+def _recorded(
+    source: Problem, held: Array, column: int, output: int, size: float, steps: int
+) -> tuple[Array, Array, bool]:
+    """Input and output: rest below, and a step in the middle; whether the episode ended before its time."""
+    env = source.open_env()
+    observation, _ = env.reset(seed=0)
+    given, seen = [], []
+    for step in range(steps):
+        action = held.copy()
+        action[column] += size if step >= steps // 2 else -size
+        given.append(action[column])
+        seen.append(float(np.asarray(observation).reshape(-1)[output]))
+        observation, _, terminated, truncated, _ = env.step(source.native(action))
+        if terminated:
+            raise SpaqlError(
+                f"{source.name} ended after {step + 1} steps of a step response: record one, and tune on it"
+            )
+        if truncated:
+            break
+    rested = slice(steps * 2 // 5, None)  # what the start has left behind is over
+    return np.array(given)[rested], np.array(seen)[rested], len(seen) < steps

@@ -27,7 +27,6 @@ from spaql.plants.plant import PlantFunction
 from spaql.plants.problem import Problem
 from spaql.plants.references import Reference
 from spaql.policy.digits import number
-from spaql.tuning.process import gain_words
 
 MOST_ROWS = 5000  # of a longer log every so many rows are fitted
 MOST_JUMPS = 400
@@ -77,6 +76,13 @@ class ProcessModel(NamedTuple):
         shown.append(f"dead time {number(self.dead, 3)} s")
         missed = f"{number(100.0 * (1.0 - self.missed), 4)} % of the variance" if self.missed > 1e-6 else "exactly"
         return f"{', '.join(shown)}; fits {missed}"
+
+
+def gain_words(gain: float, output: str, given: str, integrating: bool) -> str:
+    """ "static gain 3 K per kW", or "integrating, 0.2 m per s"; `output` and `given` are units."""
+    below = " and ".join(filter(None, [given, "s" if integrating else ""]))
+    unit = f" {output}".rstrip() + (f" per {below}" if below else "")
+    return f"{'integrating,' if integrating else 'static gain'} {number(gain)}{unit}"
 
 
 # -- fitting -----------------------------------------------------------------------------------------------------------

@@ -25,9 +25,8 @@ from spaql.policy.linear import linear_model
 from spaql.policy.policy import Policy
 from spaql.tuning.gain_search import Demands, GainSearch, Kind
 from spaql.tuning.pid_loop import Gains, PidLoop, overshoot_of, settling_of
-from spaql.tuning.process import Process, process_of
+from spaql.tuning.process import Process, process_of, stepped
 from spaql.tuning.step_log import problem_of_log
-from spaql.tuning.stepped import stepped
 from spaql.tuning.tuned import Tuned, Tuning, broken_limits, too_far, unmet_of
 
 FORMS = {
