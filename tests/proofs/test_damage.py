@@ -123,6 +123,7 @@ def no_stronger(said, before):
     fewer = claim.steps < was.steps or (said.return_steps or 0) < (before.return_steps or 0)  # of rewards of one sign
     spare = 3e-6 * max(abs(before.worst_return), 1.0)  # what the prover leaves to the sums of the checker
     assert math.isnan(said.worst_return) or said.worst_return <= before.worst_return + spare or fewer
+    assert fewer or all(any(share <= known + 0.01 and least <= bound + spare for known, bound in before.return_shares) for share, least in said.return_shares)
     assert math.isnan(said.best_return) or said.best_return >= before.best_return - spare
     assert (said.return_steps is None) == (before.return_steps is None)
     assert str(said).count("\n") == str(before).count("\n")

@@ -145,13 +145,26 @@ def sliding():
     return slider()
 
 
-@pytest.fixture(scope="module")
-def slid(sliding):
+def slide(sliding, **options):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(staying_cells, "FINE", 40)
         patch.setattr(cells, "COARSE", 40)
         patch.setattr(cells, "HALVINGS", 1)
-        return sliding.prove(reach={"x": (-0.2, 0.2)})
+        return sliding.prove(reach={"x": (-0.2, 0.2)}, **options)
+
+
+@pytest.fixture(scope="module")
+def slid(sliding):
+    return slide(sliding)
+
+
+def test_who_asks_for_a_number_of_steps_hears_of_the_starts_that_arrive_in_time(slid, sliding, tmp_path):
+    soon = slide(sliding, steps=slid.within // 2)
+    assert soon.within <= slid.within // 2 == soon.return_steps
+    assert 0.1 < soon.share < slid.share - 0.1
+    assert soon.worst_return > slid.worst_return
+    soon.save(tmp_path / "soon.json")
+    assert spaql.check_proof(tmp_path / "soon.json", sliding).share == soon.share
 
 
 def test_no_return_falls_below_the_bound_and_the_bound_is_near(slid, sliding):
@@ -165,6 +178,21 @@ def test_no_return_falls_below_the_bound_and_the_bound_is_near(slid, sliding):
         least = min(least, total)
     assert slid.return_steps == 100
     assert 1.5 * least < slid.worst_return <= least  # of 40 cells along a side
+
+
+def test_most_starts_return_more_than_the_worst(slid, sliding):
+    rng, returns = np.random.default_rng(2), []
+    for _ in range(100):
+        state, total = tuple(rng.uniform(-1, 1, 2)), 0.0
+        for _ in range(slid.return_steps):
+            state, reward, _ = sliding.problem.plant.step(*state, *decide(sliding.rules, np.array([state]))[0])
+            total += reward
+        returns.append(total)
+    assert [share for share, _ in slid.return_shares] == [0.99, 0.9, 0.5]
+    bounds = [slid.worst_return, *(bound for _, bound in slid.return_shares)]
+    assert bounds == sorted(bounds)
+    assert 3.0 * np.median(returns) < bounds[-1] < np.quantile(returns, 0.7)
+    assert f"from 50 % of all starts at least {bounds[-1]:.4g}"[:-1] in str(slid)
 
 
 def test_a_goal_is_reached_and_kept(slid, sliding):
@@ -296,7 +324,8 @@ def test_of_cells_no_number_may_be_better(certificates, tmp_path):
     content["claim"]["reach"]["x"][0] = stay["low"][0] + kept[0] * stay["step"][0] + 1e-9
     _refused(content, policy, tmp_path, "not in the goal")
     content = json.loads(path.read_text())
-    for better in ({"share": 1.01}, {"within": content["within"] - 1}, {"worst_return": 0.999 * content["worst_return"]}, {"return_steps": 101}):
+    more = [[0.5, 0.999 * content["return_shares"][2][1]]]
+    for better in ({"share": 1.01}, {"within": content["within"] - 1}, {"worst_return": 0.999 * content["worst_return"]}, {"return_steps": 101}, {"return_shares": more}, {"return_shares": [[math.nan, -9.0]]}, {"worst_return": None}):
         _refused(content | better, policy, tmp_path)
 
 

@@ -20,7 +20,7 @@ from spaql.laws.stages import STAGE_SHARE, Budget, affordable_effort, plan_of, r
 from spaql.laws.trials import Spent, Trials, affordable, seeds_of
 from spaql.laws.vector import without_dust
 from spaql.learners.history import COLUMNS, write_row
-from spaql.learners.laws import PROVABLE_SHARE, Laws
+from spaql.learners.laws import PREFERRED, Laws
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
 from spaql.plants.strict import strict
 from spaql.training.closed_loop import run_episodes
@@ -33,14 +33,16 @@ class LawsLoop:
         self.agent, self.rollouts, self.stop, self.samples = agent, rollouts, stop, samples
         if agent.provable:
             refuse_unprovable(agent.searched)
-        self.kept = int(PROVABLE_SHARE * samples) if agent.provable and samples is not None else 0
+        share = PREFERRED[agent.searched.ends or ""][0] if agent.provable else 0.0
+        self.kept = 0 if samples is None else int(share * samples)
         wanted, looked = strict(agent.searched)
         left = None if samples is None else samples - self.kept
         given = wanted, left, stop.is_set
         self.trials = CardTrials(*given) if agent.device == "cuda" else Trials(*given, agent.jobs)
         self._count(min(looked, looked if samples is None else samples))
         self.trials.tell = self._tell
-        self.trials.effort = affordable(agent.searched, samples, agent.max_leaves, agent.effort)
+        spared = left if agent.searched.ends == "success" else samples  # what is kept for little makes no difference
+        self.trials.effort = affordable(agent.searched, spared, agent.max_leaves, agent.effort)
 
     def _tell(self, used: int) -> None:
         if self.samples is not None:

@@ -18,12 +18,13 @@ import numpy as np
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import at_work
 from spaql.ground.streams import LAWS_CONFIRMED, LAWS_PROVABLE
+from spaql.laws.arriving import prefer_arriving
 from spaql.laws.race import MAX_EPISODES, shown_no_worse
 from spaql.laws.tidy import POLISH_STEP
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import MAX_DIGITS, everything, numbers_of, with_numbers
 from spaql.learners.law_files import ScoredTree
-from spaql.learners.laws import COMPARISONS, ENOUGH_EPISODES, Laws
+from spaql.learners.laws import COMPARISONS, ENOUGH_EPISODES, PREFERRED, Laws
 from spaql.plants.problem import Problem
 from spaql.policy.gains import kept
 from spaql.proofs.loops_proven import room_used
@@ -38,16 +39,19 @@ CHANGES = 150  # that are tried, with all effort
 def refuse_unprovable(problem: Problem) -> None:
     """One line for a problem about which no loop can be proven."""
     plant = problem.plant
-    if problem.ends != "failure" or plant is None or not hasattr(plant, "step") or plant.flow is not None:
+    if problem.ends not in PREFERRED or plant is None or not hasattr(plant, "step") or plant.flow is not None:
         raise SpaqlError(
-            f"provable: {problem.name} is not a plant with discrete-time equations whose episodes end in failure; "
-            "leave it out, and ask the policy for its proof"
+            f"provable: {problem.name} is not a plant with discrete-time equations whose episodes end in failure or in "
+            "success; leave it out, and ask the policy for its proof"
         )
 
 
 def prefer_provable(agent: Laws, trials: Trials) -> None:
-    """Into the frontier, in the place of the best law, if it earns as much."""
+    """Into the frontier, in the place of the best law, if it earns as much, or as much from the worst start."""
     given = agent.tree
+    if agent.searched.ends == "success" and given.laws is not None:
+        prefer_arriving(agent, trials)
+        return
     if given.laws is None or given.laws.kind == SCORES:
         return
     room = math.inf if trials.left is None else trials.left // (COMPARISONS * agent.searched.horizon)

@@ -32,9 +32,12 @@ from spaql.trees.tree import Tree
 
 UNNOTICED = 0.02  # of the way from the best constant action to a teacher: less is not worth a warning
 TOLERANCE = 0.0015  # of the way from the best constant action to the best tree: less is no difference
-PROVABLE_SHARE = 0.1  # of the samples, to compare a law of which more can be proven with the one that was found
-COMPARISONS = 3  # that this pays for
+COMPARISONS = 3  # of laws of which more can be proven with the one that was found
 ENOUGH_EPISODES = 8  # tell their own deviation
+PREFERRED = {  # where episodes end in this: of the samples, for laws of which more can be proven; and least episodes
+    "failure": (0.1, COMPARISONS * ENOUGH_EPISODES),
+    "success": (0.5, 4000),
+}
 
 
 @dataclass
@@ -90,7 +93,8 @@ class Laws(Agent):
         "where the episodes of the search run: cpu, or cuda, a graphics card", one_of(*DEVICES), default="cpu"
     )
     provable: bool = option(
-        "prefer, among laws of equal return, the one of which more can be proven (`policy.prove`); for balancing",
+        "where episodes end in failure, of laws of equal return prefer the one of which more can be proven "
+        "(`policy.prove`); where they end in success, one with which every start arrives",
         switch,
         default=False,
     )
@@ -133,7 +137,8 @@ class Laws(Agent):
             remarks.append(f"{sizes}: give more samples, or lower max_leaves or effort")
         if self.teacher is not None and state.outer[TRAIN_SAMPLES] and choice and not len(state.taught):
             remarks.append("the samples did not suffice to watch the teacher: give more samples")
-        needed = COMPARISONS * ENOUGH_EPISODES * self.problem.horizon / PROVABLE_SHARE
+        share, episodes = PREFERRED.get(self.problem.ends or "", (1.0, 0))
+        needed = episodes * self.problem.horizon / share
         if self.provable and 0 < state.outer[TRAIN_SAMPLES] < needed:
             remarks.append(f"no law that is easier to prove was looked for: it takes at least {needed:,.0f} samples")
         remarks += self._doubts()

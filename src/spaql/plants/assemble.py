@@ -52,10 +52,10 @@ def bounded(value: str, axis: Axis) -> str:
 # -- plants of the catalog ---------------------------------------------------------------------------------------------
 
 def catalog_plant(
-    equations: Equations, p: Any, actions: int, axes: Sequence[Axis], limited: bool, starts: Starts,
+    equations: Equations, p: Any, actions: int, axes: Sequence[Axis], limited: tuple[bool, bool], starts: Starts,
     process: Spreads, errors: Spreads,
 ) -> Plant:  # fmt: skip
-    """`actions`: number of action axes; `limited`: starts, noise or parameters may drive the state beyond its bounds.
+    """`actions`: number of action axes; `limited`: whether a start, and a step, may lead beyond the state's bounds.
 
     A pendulum, both noises on its velocity, the mass drawn by `reset` (see `with_parameters`):
 
@@ -74,7 +74,7 @@ def catalog_plant(
     scope: dict[str, Any] = equations._asdict() | {"gaussians": gaussians, "drawn": drawn, "Parameters": type(p)}
     scope |= {f"P{j}": spread for j, spread in process} | {f"E{k}": spread for k, (_, spread) in enumerate(errors)}
     known_p = f"p = {_parameters(p)}"
-    limit = [f"{listed(n)} = limit({listed(n)}p)"] if limited else []
+    first_limit, limit = ([f"{listed(n)} = limit({listed(n)}p)"] if may else [] for may in limited)
     v, noise, normal = normals(len(process) + len(errors))
     pushed = [f"n{j} = n{j} + P{j} * {x}" for (j, _), x in zip(process, normal, strict=False)]
     blurred = [f"E{k} * {x}" for k, x in enumerate(normal[len(process) :])]
@@ -91,7 +91,7 @@ def catalog_plant(
     v, noise, normal = normals(len(errors))
     blurred = [f"E{k} * {x}" for k, x in enumerate(normal)]
     uniform = first[: len(first) - len(ranged)]
-    lines = [known_p, f"{listed(n)} = start({listed(uniform)})", *begun, *limit, *noise]
+    lines = [known_p, f"{listed(n)} = start({listed(uniform)})", *begun, *first_limit, *noise]
     lines.append(f"return ({listed(n, blurred)})")
     reset = PlantFunction("reset", function_of(scope, f"reset({listed(first, v, ranges)})", lines))
 

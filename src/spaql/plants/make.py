@@ -67,11 +67,11 @@ def make_from_catalog(name: str, parameters: Mapping[str, Any] | None = None) ->
     errors = observation_noise(given, state)
     kept: dict[str, Any] = {key: value for key, value in p._asdict().items() if value != getattr(entry.parameters, key)}
     seen = [axis.name for axis in state]
-    changed = bool(kept or begins or process or errors)  # else `limit` changes nothing
+    beyond = bool(kept or begins), bool(kept or process)  # else `limit` changes nothing, after reset and after step
     first = [(entry.equations.variables.index(variable), value) for variable, value in begins.items()]
     pushes = [(entry.equations.variables.index(variable), spread) for variable, spread in process.items()]
     blurs = [(seen.index(variable), spread) for variable, spread in errors.items()]
-    plant = catalog_plant(entry.equations, p, actions.axes, state, changed, first, pushes, blurs)
+    plant = catalog_plant(entry.equations, p, actions.axes, state, beyond, first, pushes, blurs)
     kept |= {"horizon": steps} if steps != entry.horizon else {}
     others = {"start": begins, "process_noise": process, "observation_noise": errors}
     kept |= {key: value for key, value in others.items() if value}

@@ -14,7 +14,17 @@ from spaql.plants.problem import Problem
 from spaql.policy.controller import Controller
 from spaql.policy.policy import Policy
 from spaql.proofs.checked_attraction import check_attraction
-from spaql.proofs.checked_cells import AT_ONCE, NO_VALUE, CheckedCells, Rate, check_cells, check_followed, whole_of
+from spaql.proofs.checked_cells import (
+    AT_ONCE,
+    NO_VALUE,
+    CheckedCells,
+    Rate,
+    check_cells,
+    check_followed,
+    share_of,
+    shares_of,
+    whole_of,
+)
 from spaql.proofs.checked_flows import check_flow
 from spaql.proofs.checked_linear import check_linear
 from spaql.proofs.checker import CheckedLoop, RefusedError, array_of, covers, part_of, require
@@ -100,6 +110,8 @@ def _check(proof: Proof, policy: Policy | Controller, problem: Problem) -> None:
     require((proof.rest is not None) == (kinds == {"attraction"}), "it does not show where samples lie in the end")
     require(len(kinds) == 1, "it mixes kinds of evidence")
     require(proof.return_steps is None or kinds == {"cells"}, "its return is not of so many steps")
+    require(not proof.return_shares or not math.isnan(proof.worst_return), "it shows no return")
+    require(not proof.return_shares or proof.return_steps is not None, "its return is not of so many steps")
     if kinds == {"linear loop"}:
         _check_stays(proof, loop, asked.limits)
     elif kinds == {"followed"}:
@@ -246,49 +258,34 @@ def _check_arrives(proof: Proof, loop: CheckedLoop) -> None:
         steps = proof.return_steps
         require(isinstance(steps, int) and 1 <= steps <= 10**6, "it says not over how many steps")
         require(proof.worst_return <= _least_return(cells, rate, whole, int(steps or 0)), "the return may be worse")
+        for share, least in proof.return_shares:
+            good = cells.bound >= 0
+            good[good] = _return_of(rate, cells.value[good].astype(float), int(steps or 0)) >= least
+            part = float(shares_of(cells, whole)[0][good].sum())
+            require(0.0 < share <= part + 1e-9, "a smaller share returns so much")
     require(
         proof.share <= share_of(cells, whole, [np.array(box) for box in proof.open]) + 1e-9, "a smaller share is proven"
     )
 
 
 def _least_return(cells: CheckedCells, rate: Rate, whole: Array, steps: int) -> float:
-    """N p + W, with the least W of the cells that touch the starts."""
+    """With the least W of the cells that touch the starts."""
     ends = (whole - cells.low[:, None]) / cells.step[:, None]
     first = np.maximum(np.floor(ends[:, 0] - 1e-9), 0).astype(int)
     last = np.minimum(np.floor(ends[:, 1] + 1e-9), np.array(cells.shape) - 1).astype(int)
     window = tuple(slice(a, b + 1) for a, b in zip(first, last, strict=True))
     values = cells.value[window][cells.bound[window] >= 0]
     require(len(values) > 0 and (values != NO_VALUE).all() and rate.unit > 0.0, "it shows no return")
-    total = steps * rate.pace + float(values.min()) * rate.unit
+    return float(_return_of(rate, np.array(float(values.min())), steps))
+
+
+def _return_of(rate: Rate, value: Array, steps: int) -> Array:
+    """N p + W."""
+    total = steps * rate.pace + value * rate.unit
     # what a sum in double precision loses, and this one: W is never below NO_VALUE units, and so no sum on the way is
     # farther above the last one than that
-    size = 2.0 * (abs(total) + abs(steps * rate.pace) - NO_VALUE * rate.unit)
+    size = 2.0 * (np.abs(total) + abs(steps * rate.pace) - NO_VALUE * rate.unit)
     return total - (steps + 4) * 2.0**-52 * size
-
-
-def share_of(cells: CheckedCells, whole: Array, unknown: list[Array]) -> float:
-    """Of a box, what is in cells with a bound; all the others must be told."""
-    sides = [cells.low[j] + np.arange(n + 1) * cells.step[j] for j, n in enumerate(cells.bound.shape)]
-    outside = any(whole[j, 0] < side[0] or whole[j, 1] > side[-1] for j, side in enumerate(sides))
-    require(not outside or covers(whole, unknown), "starts are outside of its cells")
-    stated = np.zeros(cells.bound.shape, bool)
-    for box in unknown:
-        near = 1e-9 * cells.step  # boxes end at sides of cells, or of the starts
-        first = np.ceil((np.where(box[:, 0] <= whole[:, 0], -np.inf, box[:, 0]) - cells.low) / cells.step - 1e-9)
-        last = np.floor((np.where(box[:, 1] >= whole[:, 1], np.inf, box[:, 1]) - cells.low) / cells.step + 1e-9)
-        first, last = np.maximum(first, 0), np.minimum(last, np.array(cells.bound.shape))
-        stated[tuple(slice(int(a), max(int(a), int(b))) for a, b in zip(first, last, strict=True))] = True
-        require(near > 0.0, "the cells are damaged")
-    parts = []
-    for (low, high), side in zip(whole, sides, strict=True):
-        overlap = np.maximum(np.minimum(side[1:], high) - np.maximum(side[:-1], low), 0.0)
-        touched = (side[1:] >= low) & (side[:-1] <= high)
-        parts.append((overlap / (high - low) if high > low else touched / max(touched.sum(), 1), touched))
-    share, touched = np.ones(()), np.ones((), bool)
-    for part, at in parts:
-        share, touched = share[..., None] * part, touched[..., None] & at
-    require((cells.bound >= 0) | stated | ~touched, "starts without a bound are not told")
-    return float(share[cells.bound >= 0].sum())
 
 
 def _rewarded(proof: Proof) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.proofs.checked_sets import Many, box_of, many, together
 from spaql.proofs.checked_steps import stepped
-from spaql.proofs.checker import CheckedLoop, RefusedError, array_of, require
+from spaql.proofs.checker import CheckedLoop, RefusedError, array_of, covers, require
 
 AT_ONCE = 4096  # boxes that are followed side by side
 MOST_CELLS = 2**24
@@ -193,6 +193,38 @@ def check_blocks(
     task = Arriving([reach], whole_of(evidence, "reach_steps"), limits, Rate(0.0, 0.0), moved, rests)
     _arrive(loop, task, _boxes(reach, corners, sizes), bounds, np.zeros(len(bounds), np.int16))
     return reach, int(bounds.max(initial=0))
+
+
+def share_of(cells: CheckedCells, whole: Array, unknown: list[Array]) -> float:
+    """Of a box, what is in cells with a bound; all the others must be told."""
+    sides = [cells.low[j] + np.arange(n + 1) * cells.step[j] for j, n in enumerate(cells.bound.shape)]
+    outside = any(whole[j, 0] < side[0] or whole[j, 1] > side[-1] for j, side in enumerate(sides))
+    require(not outside or covers(whole, unknown), "starts are outside of its cells")
+    stated = np.zeros(cells.bound.shape, bool)
+    for box in unknown:
+        near = 1e-9 * cells.step  # boxes end at sides of cells, or of the starts
+        first = np.ceil((np.where(box[:, 0] <= whole[:, 0], -np.inf, box[:, 0]) - cells.low) / cells.step - 1e-9)
+        last = np.floor((np.where(box[:, 1] >= whole[:, 1], np.inf, box[:, 1]) - cells.low) / cells.step + 1e-9)
+        first, last = np.maximum(first, 0), np.minimum(last, np.array(cells.bound.shape))
+        stated[tuple(slice(int(a), max(int(a), int(b))) for a, b in zip(first, last, strict=True))] = True
+        require(near > 0.0, "the cells are damaged")
+    share, touched = shares_of(cells, whole)
+    require((cells.bound >= 0) | stated | ~touched, "starts without a bound are not told")
+    return float(share[cells.bound >= 0].sum())
+
+
+def shares_of(cells: CheckedCells, whole: Array) -> tuple[Array, Array]:
+    """Of every cell its share of a box, and whether it touches it."""
+    sides = [cells.low[j] + np.arange(n + 1) * cells.step[j] for j, n in enumerate(cells.bound.shape)]
+    parts = []
+    for (low, high), side in zip(whole, sides, strict=True):
+        overlap = np.maximum(np.minimum(side[1:], high) - np.maximum(side[:-1], low), 0.0)
+        touched = (side[1:] >= low) & (side[:-1] <= high)
+        parts.append((overlap / (high - low) if high > low else touched / max(touched.sum(), 1), touched))
+    share, touched = np.ones(()), np.ones((), bool)
+    for part, at in parts:
+        share, touched = share[..., None] * part, touched[..., None] & at
+    return share, touched
 
 
 def whole_of(evidence: Mapping[str, Any], key: str, most: int = MOST_STEPS) -> int:

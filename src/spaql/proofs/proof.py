@@ -67,6 +67,7 @@ class Proof:
     )  # of the proven starts over the steps; NaN: not asked or not known
     best_return: float = math.nan
     return_steps: int | None = None  # over which, where it is not those of the claim
+    return_shares: tuple[tuple[float, float], ...] = ()  # a share of the starts, and what they return at least
     rest: Box | None = None  # where all samples from the proven starts lie in the end
     factor: float = math.nan  # by which they come nearer to its middle with every sample, in a norm
     seconds: float = 0.0
@@ -167,6 +168,8 @@ class Proof:
                 if math.isnan(self.best_return)
                 else f" and at most {digits(self.best_return, math.ceil, 6)}"
             )
+            for share, least in self.return_shares:
+                ends += f", from {share_text(share)} of all starts at least {digits(least, math.floor, 6)}"
             over = "" if self.return_steps is None else f" of {self.return_steps:,} steps"
             parts.append(f"the return{over} is {ends}")
         start = _named(dict(zip(claim.variables, claim.start, strict=True)), False)
@@ -266,6 +269,7 @@ def proof_of_file(path: str | PathLike[str]) -> Proof:
             proof, open=boxes, evidence=evidence, bound=_bounds(proof.bound), share=float(proof.share),
             rest=None if proof.rest is None else _box(proof.rest), factor=_number(proof.factor, math.nan),
             seconds=float(proof.seconds), method=one_line(str(proof.method)), version=one_line(str(proof.version)),
+            return_shares=tuple((float(share), float(least)) for share, least in proof.return_shares),
             worst_return=_number(proof.worst_return, math.nan), best_return=_number(proof.best_return, math.nan),
         )  # fmt: skip
     except (TypeError, ValueError, AttributeError, KeyError) as error:

@@ -23,7 +23,7 @@ from spaql.proofs.loops_proven import evidence_of, prove_loop
 from spaql.proofs.one_plant import of_controller, of_plant
 from spaql.proofs.plant_steps import workplace
 from spaql.proofs.proof import Box, Claim, Proof
-from spaql.proofs.proven_cells import attraction_evidence, reached, surroundings, worst_of
+from spaql.proofs.proven_cells import attraction_evidence, reached, returns_of, sooner, surroundings
 from spaql.proofs.proven_cells import evidence_of as cell_evidence
 from spaql.proofs.questions import Question, bounds_of, question, windows_in_steps
 from spaql.proofs.settling import evidence_of_settling, settled
@@ -281,6 +281,7 @@ def _arrives(policy: Policy, asked: Question) -> Proof:
         )
     # what is left after the search, such as writing down what is open, is a tenth of it
     cells = reached(loop, fine, no_inner(len(asked.names)), region, asked.limits, 0.8 * asked.seconds)
+    cells = sooner(cells, steps if asked.asked_steps else math.inf)
     unknown = open_boxes(cells.coarse, asked.start)
     within = int(cells.coarse.bound.max())
     method += f", {len(cells.sizes):,} blocks"
@@ -289,8 +290,9 @@ def _arrives(policy: Policy, asked: Question) -> Proof:
         return Proof(
             claim, (), 0.0, (box_of(asked.start),), {}, method="no cells were found that arrive"
         )
-    worst = worst_of(cells, asked.start, steps)
+    worst, shares = returns_of(cells, asked.start, steps)
     over = None if math.isnan(worst) else steps
     return Proof(
-        claim, (cell_evidence(cells),), share, boxes, {}, within, worst, return_steps=over, method=method
-    )
+        claim, (cell_evidence(cells),), share, boxes, {}, within, worst, return_steps=over, return_shares=shares,
+        method=method,
+    )  # fmt: skip

@@ -47,7 +47,8 @@ WIDEST = 6  # blocks: sets that are wider are given up
 GOAL_PART = 0.1  # of where a variable goes: half the width of the goal in variables that it does not name
 WAITS = 10.0  # steps later than it arrives is a block cut, for each time that it was cut before
 BATCH = 256  # blocks that are cut before others are tried again
-ROOM = 2.5  # for returns that are worse than simulated ones
+ROOM = 5.0  # for returns that are worse than simulated ones
+SHARES = 0.99, 0.9, 0.5  # of the starts, of which is told what they return at least
 
 
 # -- the search --------------------------------------------------------------------------------------------------------
@@ -260,14 +261,39 @@ def _blocks_of(search: Reached) -> dict[str, Any]:
     return {"reach": reach, "reach_steps": REACH_STEPS, "blocks": len(search.sizes)}
 
 
-def worst_of(search: Reached, start: Array, steps: int) -> float:
-    """The return of so many steps, from the proven starts, is never less; NaN: it is not known."""
-    grid = search.coarse
-    first = np.maximum(np.floor((start[:, 0] - grid.low) / grid.step - 1e-6).astype(int), 0)
-    last = np.minimum(np.floor((start[:, 1] - grid.low) / grid.step + 1e-6).astype(int), grid.shape - 1)
-    window, shape = tuple(slice(a, b + 1) for a, b in zip(first, last, strict=True)), tuple(grid.shape.tolist())
-    values = grid.value.reshape(shape)[window][grid.bound.reshape(shape)[window] >= 0]
+def sooner(search: Reached, most: float) -> Reached:
+    """Without the cells that may take longer; none of the others goes through them."""
+    search.coarse.bound[search.coarse.bound > most] = -1
+    rows = _of_blocks(search, search.coarse.bound) >= 0
+    return search._replace(corners=search.corners[rows], sizes=search.sizes[rows])
+
+
+def returns_of(search: Reached, start: Array, steps: int) -> tuple[float, tuple[tuple[float, float], ...]]:
+    """(the return of so many steps, from the proven starts, is never less; the same from some shares of the starts);
+    (NaN, none) where it is not known."""
+    grid, parts = search.coarse, []
+    for (low, high), first, step, count in zip(start, grid.low, grid.step, grid.shape, strict=True):
+        sides = first + np.arange(count + 1) * step
+        inside = np.minimum(sides[1:], high) - np.maximum(sides[:-1], low)
+        near = inside >= -1e-6 * step  # a start on a side is in the cells before and after it
+        share = np.maximum(inside, 0.0) / (high - low) if high > low else near / near.sum()
+        parts.append(np.where(near, share, -1.0))
+    known = grid.bound.reshape(tuple(grid.shape.tolist())) >= 0
+    weight, touched = np.ones(()), np.ones((), bool)
+    for part in parts:
+        weight, touched = weight[..., None] * np.maximum(part, 0.0), touched[..., None] & (part >= 0.0)
+    at = (known & touched).ravel()
+    values = grid.value[at].astype(int)
     if search.kept.unit == 0.0 or len(values) == 0 or values.min() == UNVALUED:
-        return float("nan")
-    total = steps * search.kept.pace + float(values.min()) * search.kept.unit
-    return total - 1e-9 * (abs(total) - UNVALUED * search.kept.unit)  # what sums lose, those of the checker too
+        return float("nan"), ()
+
+    def bound_of(value: float) -> float:
+        total = steps * search.kept.pace + value * search.kept.unit
+        return total - 1e-9 * (abs(total) - UNVALUED * search.kept.unit)  # what sums lose, those of the checker too
+
+    by_value = np.bincount(-values, np.broadcast_to(weight, known.shape).ravel()[at])  # the best value first
+    reached, shares = np.cumsum(by_value), []
+    for share in SHARES:
+        if reached[-1] > share + 1e-9:
+            shares.append((share, bound_of(-float(np.argmax(reached > share + 1e-9)))))
+    return bound_of(float(values.min())), tuple(shares)
