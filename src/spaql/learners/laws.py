@@ -93,8 +93,8 @@ class Laws(Agent):
         "where the episodes of the search run: cpu, or cuda, a graphics card", one_of(*DEVICES), default="cpu"
     )
     provable: bool = option(
-        "where episodes end in failure, of laws of equal return prefer the one of which more can be proven "
-        "(`policy.prove`); where they end in success, one with which every start arrives",
+        "prefer a law of which more can be proven: of equal return where episodes fail; else one with which every "
+        "start arrives",
         switch,
         default=False,
     )
