@@ -17,9 +17,11 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.progress import at_work
 from spaql.ground.streams import LAWS_CONFIRMED, LAWS_PROVABLE
+from spaql.laws.lock_step import MIN_SPREAD
 from spaql.laws.optimisers import CMA
-from spaql.laws.search import MIN_SPREAD, POPULATION_FACTOR
-from spaql.laws.stages import CONFIRMED_EPISODES, state_units
+from spaql.laws.race import CONFIRMED_EPISODES
+from spaql.laws.search import POPULATION_FACTOR
+from spaql.laws.stages import state_units
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import (
     MAX_DIGITS,
