@@ -23,7 +23,7 @@ setup: .venv/.ready  ## install into .venv (again only when pyproject.toml has c
 	@touch $@
 
 .venv/.torch: .venv/.ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 sb3-contrib stable-baselines3
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[long]' torch==2.13.0 sb3-contrib stable-baselines3
 	@touch $@
 
 .venv/.docs: .venv/.ready

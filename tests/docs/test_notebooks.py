@@ -7,7 +7,6 @@ import pytest
 from pages import ROOT
 
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
-LONG = ("explain_a_policy", "first_steps")
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -16,9 +15,10 @@ def test_a_notebook_is_committed_without_outputs(path):
     assert [cell["source"][0] for cell in code if cell["outputs"] or cell["execution_count"]] == []
 
 
-@pytest.mark.parametrize("path", [pytest.param(path, id=path.stem, marks=pytest.mark.slow if path.stem in LONG else ()) for path in NOTEBOOKS])
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_from_top_to_bottom(path, tmp_path):
-    reason = "notebooks are executed by nbclient and ipykernel: pip install 'spaql[dev]'"
+    reason = "notebooks are executed by nbclient and ipykernel: pip install 'spaql[long]'"
     nbclient, nbformat = pytest.importorskip("nbclient", reason=reason), pytest.importorskip("nbformat", reason=reason)
     pytest.importorskip("ipykernel", reason=reason)
     notebook = nbformat.read(path, as_version=4)

@@ -161,7 +161,7 @@ with progress.working("Atlas on pendulum", total=400, unit="samples"):
 
 
 def test_a_notebook_gets_a_line_that_changes():
-    reason = "notebooks are executed by nbclient and ipykernel: pip install 'spaql[dev]'"
+    reason = "notebooks are executed by nbclient and ipykernel: pip install 'spaql[long]'"
     nbclient, nbformat = pytest.importorskip("nbclient", reason=reason), pytest.importorskip("nbformat", reason=reason)
     cell = nbformat.v4.new_code_cell(NOTEBOOK)
     nbclient.NotebookClient(nbformat.v4.new_notebook(cells=[cell]), timeout=100, kernel_name="python3").execute()
