@@ -189,7 +189,7 @@ class Cell(Screen):
 
         text = {"text/plain": "\n".join(map(str, tasks))}
         if self.handle is None:
-            self.handle = new_output(text, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+            self.handle = new_output(text, raw=True, display_id=True)  # type: ignore[no-untyped-call, unused-ignore]  # without IPython
         else:
             self.handle.update(text, raw=True)
 
