@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 
 import spaql
@@ -84,6 +83,7 @@ def test_other_parquet_files_are_no_store(tmp_path):
 
 
 def test_pandas_and_polars_read_it_in_one_line(store, row):
+    pl = pytest.importorskip("polars")
     store.write(SPEC, row)
     other = replace(SPEC, seed=4)
     store.write(other, compute(other))
