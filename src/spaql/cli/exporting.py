@@ -34,7 +34,7 @@ def export(
     monitor: Monitored = None,
     fallback: Fallback = None,
     problem: GivenProblem = None,
-    precision: Annotated[str, typer.Option(help="c: double or single.")] = "double",
+    precision: Annotated[str, typer.Option(help="c: double, single, or fixed (integers alone).")] = "double",
     dt: Annotated[float | None, typer.Option(help="fmu2, fmu3, arduino: seconds between samples.")] = None,
     sizes: Annotated[
         bool, typer.Option("--sizes", help="c: measure flash, RAM and time on an AVR and a Cortex-M (docs/exports.md).")
@@ -56,7 +56,7 @@ def export(
     from spaql.ground.checks import choice
 
     choice("--to", to, [*FORMATS, *KINDS])
-    choice("--precision", precision, ("double", "single"))
+    choice("--precision", precision, ("double", "single", "fixed"))
     if to != "c" and (precision != "double" or test_main or sizes):
         raise SpaqlError(f"--precision, --sizes and --test-main go with --to c, not with --to {to}")
     check_forms(form, max_leaves, laws, out)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from spaql.export.c_loop import loop_lines
 from spaql.export.c_table import index_text, table_lines
+from spaql.export.fixed_point import to_fixed_point
 from spaql.export.heading import (
     C_WORDS,
     c_comment,
@@ -29,6 +30,7 @@ from spaql.trees.laws import THRESHOLD, LeafLaws
 from spaql.trees.regions import deepest_level, steps_of
 from spaql.trees.tree import Tree
 
+PRECISIONS = ("double", "single", "fixed")
 FEW_LEAVES = 64  # up to here nested ifs, beyond a table
 FEW_VALUES = 8  # ordered actions that are compared one by one; more stand in an array
 DEEPEST = 120  # C99 promises 127 nested blocks
@@ -49,14 +51,20 @@ def to_c(
     policy: Policy, precision: str = "double", name: str = "controller", form: str = "auto", main: bool = False,
     sizes: bool = False,
 ) -> str:  # fmt: skip
-    """C99 source with `void controller(const double *obs, double *action)`, or of floats.
+    """C99 source with `void controller(const double *obs, double *action)`, or of floats, or of integers alone.
 
-    `form`: "ifs", "table", or "auto": ifs up to 64 leaves. `main`: also a program that reads observations and prints
-    actions. `sizes`: measured flash, RAM and time on an AVR and a Cortex-M, in the comment.
+    `precision`: "double", "single", or "fixed" (fixed_point.py). `form`: "ifs", "table", or "auto": ifs up to 64
+    leaves. `main`: also a program that reads observations and prints actions.
+    `sizes`: measured flash, RAM and time on an AVR and a Cortex-M, in the comment.
     """
     flag("main", main)
     checked_name(name, C_WORDS)
     tree, signals = policy.rules, policy.problem.signals
+    if choice("precision", precision, PRECISIONS) == "fixed":
+        if main or form == "table":
+            raise SpaqlError("precision='fixed' goes with neither main nor form='table'")
+        text = to_fixed_point(policy, name)
+        return with_sizes(policy, text, None, name, precision) if flag("sizes", sizes) else text
     language, real = language_of(name, precision)
     body = law_body(policy, name, precision, form)
     signature = f"void {name}(const {real} *obs, {real} *action)"

@@ -47,7 +47,7 @@ int main(void) {
     for (int k = -1; k < STEPS; k++) {
         for (int j = 0; j < INPUTS; j++) {
             seed = seed * 1664525u + 1013904223u;
-            input[j] = low[j] + (high[j] - low[j]) * (real)(seed >> 16) / 65536;
+            input[j] = (real)(low[j] + (high[j] - low[j]) * (float)(seed >> 16) / 65536);
         }
         volatile uint8_t *bottom;
         __asm volatile("mov %0, sp" : "=r"(bottom));

@@ -48,7 +48,7 @@ int main(void) {
     for (int k = 0; k < STEPS; k++) {
         for (int j = 0; j < INPUTS; j++) {
             seed = seed * 1664525UL + 1013904223UL;
-            input[j] = low[j] + (high[j] - low[j]) * (real)(seed >> 16) / 65536;
+            input[j] = (real)(low[j] + (high[j] - low[j]) * (float)(seed >> 16) / 65536);
         }
         volatile uint8_t *bottom = (volatile uint8_t *)(SP - PAINTED - 8);
         cli();

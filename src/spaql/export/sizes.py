@@ -7,10 +7,12 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from spaql.export.fixed_point import fixed_point
 from spaql.export.heading import double
 from spaql.export.source_fmu import ProgramInterface, interface_of
 from spaql.ground.errors import SpaqlError, one_line
@@ -64,12 +66,13 @@ def with_sizes(policy: Policy, source: str, monitor: Any, name: str, precision: 
         needed = "apt-get install gcc-avr avr-libc simavr gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm"
         raise SpaqlError(f"sizes are measured by compilers and simulators that are not installed: {needed}")
     face = interface_of(policy, monitor, None)
+    units = fixed_point(policy).observed if precision == "fixed" else (0,) * len(face.inputs)
     lines = []
     for processor in there:
-        if processor is AVR and precision != "single":
+        if processor is AVR and precision == "double":
             lines.append(" * ATmega328P: not measured, its compiler has single precision only.")
             continue
-        lines.append(f" * {_measured(processor, source, face, name, precision)}")
+        lines.append(f" * {_measured(processor, source, face, name, precision, units)}")
     head, end, rest = source.partition("\n */\n")
     return "\n".join([head, " *", *lines]) + end + rest
 
@@ -78,14 +81,17 @@ def _installed(processor: Processor) -> bool:
     return all(shutil.which(program) for program in (f"{processor.prefix}gcc", processor.simulator[0]))
 
 
-def _measured(processor: Processor, source: str, face: ProgramInterface, name: str, precision: str) -> str:
+def _measured(
+    processor: Processor, source: str, face: ProgramInterface, name: str, precision: str, units: Sequence[int]
+) -> str:
     """Sizes are differences to a program that does nothing with the same inputs."""
-    real = "float" if precision == "single" else "double"
-    ends = list(zip(*(axis.usual for axis in face.inputs), strict=True))
+    real = {"single": "float", "fixed": "int16_t"}.get(precision, "double")
+    usual = [[end * 2.0**digits for end in axis.usual] for axis, digits in zip(face.inputs, units, strict=True)]
+    ends = list(zip(*usual, strict=True))
     macros = [f"#define INPUTS {len(face.inputs)}", f"#define OUTPUTS {len(face.outputs)}", f"#define STEPS {STEPS}"]
-    macros.append(f"typedef {real} real;")
+    macros += ["#include <stdint.h>", f"typedef {real} real;"]
     for word, values in zip(("low", "high"), ends, strict=True):
-        macros.append(f"static const real {word}[INPUTS] = {{{', '.join(double(value) for value in values)}}};")
+        macros.append(f"static const float {word}[INPUTS] = {{{', '.join(double(value) for value in values)}}};")
     nothing = ["typedef struct { int nothing; } Memory;", "static void begin(Memory *memory) { (void)memory; }"]
     head = "static __attribute__((noinline)) void act(Memory *memory, const real *input, real *output) {"
     idle = [*nothing, head, "    (void)memory; (void)input; (void)output;", "}"]
