@@ -1,6 +1,6 @@
 """What Laws finds in slow simulators: MuJoCo and Box2D through Gymnasium (pip install 'spaql[mujoco,box2d]').
 
-    python benchmarks/slow_laws.py                                  # the four problems, seeds 1000 ... 1009
+    python benchmarks/slow_laws.py                                  # all problems, seeds 1000 ... 1009: days
     python benchmarks/slow_laws.py InvertedDoublePendulum-v5 --seeds 3
     python benchmarks/slow_laws.py LunarLanderContinuous-v3 --seeds 2 --first 0 --jobs 2
 
@@ -23,6 +23,11 @@ CASES = (
     ("InvertedDoublePendulum-v5", 1, 20_000),
     ("LunarLanderContinuous-v3", 1, 1_500_000),
     ("LunarLander-v3", 1, 1_500_000),
+    ("Swimmer-v5", 1, 300_000),
+    ("Hopper-v5", 1, 3_000_000),
+    ("HalfCheetah-v5", 1, 3_000_000),
+    ("Walker2d-v5", 1, 3_000_000),
+    ("BipedalWalker-v3", 1, 3_000_000),
 )
 
 

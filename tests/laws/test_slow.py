@@ -14,9 +14,9 @@ import spaql
 from gym_envs import Box, Discrete, Later, Line, Still, Wide
 from spaql.laws.classical import local_laws
 from spaql.laws.environments import Environments, Job, roll_out
-from spaql.laws.optimisers import Running
 from spaql.laws.race import no_worse, paired, shown_no_worse
 from spaql.laws.trials import Spent, Trials, seeds_of
+from spaql.laws.walks import Running
 from spaql.trees.edits import constant
 
 SEEDS = seeds_of(0, 21, 0, 6)

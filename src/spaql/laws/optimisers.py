@@ -1,19 +1,12 @@
 """Two optimisers that maximise, with ask and tell: CMA-ES (covariance matrix adaptation evolution strategy), and ARS
-(augmented random search); and a walk of laws by ARS through a slow and noisy simulator.
+(augmented random search).
 """
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.laws.environments import Job, Rollout
-from spaql.laws.trials import Trials
-from spaql.laws.vector import Free, Units, everything, looked_at, numbers_of, varies, with_numbers
-from spaql.plants.problem import Problem
-from spaql.policy.gains import kept
-from spaql.trees.tree import Tree
 
 MAX_FULL_NUMBERS = 80  # beyond, only the diagonal of the covariance is adapted
 MIN_VARIANCE = 1e-20
@@ -126,68 +119,3 @@ class ARS:
             step = (ahead[best] - back[best]) @ self.steps[best]
             self.mean = self.mean + self.alpha * self.sigma / (len(best) * deviation) * step
         self.sigma = max(MIN_STEP_SHARE, self.sigma * self.decay)
-
-
-# -- V2-t of the same paper: one episode per direction and sign, in units that follow all that was seen ----------------
-#
-# Many directions with one noisy episode each lead further than a few with many. What is judged is the mean of the laws
-# on the way, which has less noise than the last of them.
-
-DIRECTIONS = 16
-WALK_NU, WALK_ALPHA = 0.2, 0.05  # constant lengths of directions and steps
-MIN_DEVIATION_SHARE = 0.01  # of the range that was seen: a variable that varied less is not blown up further
-
-
-class Running:
-    """Mean and deviation of the variables over all episodes so far."""
-
-    def __init__(self, problem: Problem) -> None:
-        d = len(problem.state)
-        self.problem, self.count = problem, 0
-        self.mean, self.squares = np.zeros(d), np.zeros(d)
-        self.low, self.high = np.full(d, np.inf), np.full(d, -np.inf)
-
-    def add(self, rollout: Rollout) -> None:
-        mean, squares, low, high = rollout.moments
-        total, shift = self.count + rollout.steps, mean - self.mean
-        self.squares = self.squares + squares + shift * shift * self.count * rollout.steps / total
-        self.mean = self.mean + shift * rollout.steps / total
-        self.count, self.low, self.high = total, np.minimum(self.low, low), np.maximum(self.high, high)
-
-    @property
-    def units(self) -> Units:
-        reach = self.high - self.low
-        alive = varies(reach, self.mean)
-        deviation = np.maximum(np.sqrt(self.squares / max(self.count - 1, 1)), MIN_DEVIATION_SHARE * reach)
-        inverse = np.where(alive, 1.0 / np.where(alive, deviation, 1.0), 0.0)
-        return Units(self.mean, inverse * looked_at(self.problem), self.problem)
-
-
-class Walk:
-    """From a physical tree on; `free`: what of it may change; `seeds`: of so many episodes that were not used yet."""
-
-    def __init__(
-        self, begin: Tree, running: Running, rng: np.random.Generator, seeds: Callable[[int], Array], free: Free,
-    ) -> None:  # fmt: skip
-        self.tree, self.running, self.seeds, self.free = running.units.in_units(begin), running, seeds, free
-        x = numbers_of(self.tree, self.free)
-        self.ars = ARS(x, np.ones(len(x)), rng, 2 * DIRECTIONS, WALK_NU, WALK_ALPHA, 1.0)
-        self.passed: list[Array] = []  # physical numbers on the way since it was last judged
-
-    def physical(self, x: Array) -> Tree:
-        return self.running.units.physical(with_numbers(self.tree, self.free, x))
-
-    def average(self) -> Tree:
-        """The mean of the laws since this was last asked for."""
-        numbers, self.passed = np.mean(self.passed, axis=0), []
-        return kept(self.running.problem, with_numbers(self.tree, everything(self.tree), numbers))
-
-    def step(self, trials: Trials, horizon: int) -> None:
-        """One generation: the same start state for both ends of a direction."""
-        laws, seeds = [self.physical(x) for x in self.ars.ask()], self.seeds(DIRECTIONS).tolist()
-        rollouts = trials.roll_out([Job(law, seed, horizon) for law, seed in zip(laws, 2 * seeds, strict=True)])
-        for rollout in rollouts:
-            self.running.add(rollout)
-        self.ars.tell(np.array([rollout.total for rollout in rollouts]))
-        law = self.physical(self.ars.mean)
-        self.passed.append(numbers_of(law, everything(law)))

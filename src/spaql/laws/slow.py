@@ -6,12 +6,13 @@ The first stage finds one law, from nothing or from a teacher; later ones (loop.
     teacher       what it does, the law that fits that best, and itself if it is a law of these variables
     local model   a regulator from a hundred recorded steps: where the plant has to be held, it is the answer
     grid          PI laws in a loop that follows a reference, else P laws
-    walk          augmented random search, in the first halves of episodes, from the best of these and from nothing;
-                  where that leads nowhere, from the best random law
+    walks         augmented random search, in the first halves of episodes, from the best of these, from nothing and
+                  from the best random law: as many as the samples allow race (walks.py)
     race          all that was found, in episodes that had no part in the search
 """
 
 import contextlib
+import itertools
 import warnings
 
 import numpy as np
@@ -22,7 +23,6 @@ from spaql.ground.streams import LAWS_CHOSEN, LAWS_CONFIRMED, LAWS_SEARCHED, RAC
 from spaql.laws.classical import best_of_grid, best_regulator, neighbours, p_grid, pi_grid
 from spaql.laws.environments import Job, Rollout
 from spaql.laws.lessons import fitted_laws
-from spaql.laws.optimisers import DIRECTIONS, Running, Walk
 from spaql.laws.proposals import Proposals
 from spaql.laws.race import MAX_EPISODES, SURE_ERRORS, Candidate, adopt, raced
 from spaql.laws.sets_of_variables import free_within, keeps_within
@@ -31,6 +31,18 @@ from spaql.laws.teacher import lessons_of, rules_of
 from spaql.laws.tidy import DearTidying
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import Units, looked_at
+from spaql.laws.walks import (
+    CUT,
+    DIRECTIONS,
+    GENERATIONS,
+    JUDGED_EPISODES,
+    MOST_WALKS,
+    START_EPISODES,
+    Begin,
+    Running,
+    Walk,
+    Walks,
+)
 from spaql.learners.law_files import ScoredTree
 from spaql.learners.laws import Laws, middle_action
 from spaql.plants.problem import constant_actions
@@ -44,12 +56,7 @@ DEFAULT_SAMPLES = 1_200_000  # without a limit; a later stage has its share of t
 LOOK_SHARE = 0.06  # of the budget, each for constant actions and a regulator; half of it for random laws
 REGULATOR_SHARE = 0.25  # where no constant action holds the plant
 GRID_SHARE = 0.25  # and half as much for laws around the best one
-JUDGED_EPISODES, START_EPISODES = 20, 4  # the latter of a walk, for its first units
-EPISODE_DIVISOR = 2  # run half episodes; whole ones if the law is no better than a constant action
-MIN_GENERATIONS = 6  # less is no walk
-MONITORS, MONITOR_SHARE = 14, 0.1  # judgements on the way of a walk, a third without progress ends it; their share
 RACED_LAWS = 3  # of a walk, and constant actions
-SETS_SHARE, LEG_MONITORS = 0.5, 3  # of a walk, to find out which variables laws look at; judgements of each set
 
 
 def adopt_dearly(agent: Laws, trials: Trials, law: Candidate, stage: int, budget: Budget) -> None:
@@ -88,6 +95,7 @@ class First:
         self.proposals = Proposals(agent.searched, self.live, self.rng)
         self.random: tuple[float, Tree] | None = None  # the best random law: what one episode said, and the law
         self.still: list[Candidate] = []  # constant actions, the best first
+        self.standing = 0.0  # what a step earns that does nothing, where that ends early
         self.taught: Tree | None = None  # the law of the teacher
         self.pool: list[Candidate] = []  # laws for the race
         self.good: Candidate | None = None  # from which a walk begins
@@ -150,6 +158,9 @@ class First:
         floor = self.still[0]
         if not significantly_less(calm.returns, floor.returns):  # a few episodes say little about constant actions
             floor = calm
+        rates = [rollout.total / rollout.steps for candidate in candidates for rollout in candidate.rollouts]
+        if max(rates) > min(rates) and all(rollout.ended for rollout in calm.rollouts):
+            self.standing = max(0.0, sum(r.total for r in calm.rollouts) / sum(r.steps for r in calm.rollouts))
         self.still = [floor, *(candidate for candidate in self.still if candidate is not floor)][:RACED_LAWS]
         self.state.floor = floor.mean
         self.state.frontier.tidy[1] = ScoredTree(floor.tree, floor.mean)
@@ -210,55 +221,28 @@ class First:
             self.good = best[0]
 
     def walk(self) -> None:
-        """Augmented random search from a law that is good already, from nothing, and from the best random law.
-
-        Each one only if those before end before their time.
-        """
+        """As many walks as the samples allow; and others, if all of those have come to an end before."""
+        trials, sets, live = self.trials, self.proposals.sets, self.live
         nothing = self.running.units.physical(self.proposals.leaf(0.0, self.kind))
-        good, room, trials = [] if self.good is None else [(self.good, self.live)], self.room(), self.trials
-        end, sets = trials.samples + room, self.proposals.sets
-        for mask in sets:  # a race of sets of variables
-            leg = SETS_SHARE * room / len(sets)
-            good += [(seen, mask) for seen in self.walked(nothing, trials.samples + leg, leg / LEG_MONITORS, mask)[:1]]
-        begins = [(law.tree, mask) for law, mask in sorted(good, key=lambda pair: -pair[0].mean)[:2]]
-        begins += [(nothing, self.live), *([] if self.random is None else [(self.random[1], self.live)])]
-        for begin, mask in begins:
-            if end - trials.samples < MIN_GENERATIONS * 2 * DIRECTIONS * self.still[0].steps / EPISODE_DIVISOR:
-                return
-            self.walked(begin, end, room / MONITORS, mask)
+        end = trials.samples + self.room()
+        first = [] if self.good is None else [Begin(self.good.tree, free_within(self.good.tree, live, sets))]
+        first += [Begin(nothing, free_within(nothing, mask, [])) for mask in sets]
+        usual = [Begin(nothing, free_within(nothing, live, []), unpaid) for unpaid in sorted({0.0, self.standing})]
+        usual += [] if self.random is None else [Begin(self.random[1], free_within(self.random[1], live, sets))]
+        while (room := end - trials.samples) >= GENERATIONS / 3 * 2 * DIRECTIONS * self.still[0].steps / CUT:
+            count = min(MOST_WALKS, int(room / (GENERATIONS * 2 * DIRECTIONS * self.horizon / CUT)))
+            begins = [*first, *itertools.islice(itertools.cycle(usual), max(1 - len(first), count - len(first), 0))]
+            walks, first = [Walk(begin, trials, self.rng, self.seeds) for begin in begins], []
+            try:
+                Walks(trials, self.look_at, self.state.floor, end).race(walks)
+            finally:
+                self.pool += [law for walk in walks for law in walk.best_laws(RACED_LAWS)]
+                self.running = max(walks, key=lambda walk: walk.best).running
 
-    def walked(self, begin: Tree, end: float, stretch: float, mask: Array) -> list[Candidate]:
-        """What a walk has come to, the best first, also into the pool. `mask`: the variables that it looks at."""
-        seen: list[Candidate] = []
-        try:
-            with contextlib.suppress(Spent):
-                self.walk_from(begin, end, stretch, seen, mask)
-        finally:
-            seen.sort(key=lambda candidate: -candidate.mean)
-            self.pool += seen[:RACED_LAWS]
-        return seen
-
-    def walk_from(self, begin: Tree, end: float, stretch: float, seen: list[Candidate], mask: Array) -> None:
-        """`begin`: a physical law. Units follow what is seen from here on: wild laws before have seen wild states."""
-        trials, steps = self.trials, float(self.horizon)
-        trials.limit, judged, progress, idle = int(end), trials.samples, trials.samples, False
-        self.running = Running(self.problem)
-        self.judged(begin, 0, START_EPISODES)
-        sets = [] if mask is not self.live else self.proposals.sets  # a law of some variables keeps to them
-        walk = Walk(begin, self.running, self.rng, self.seeds, free_within(begin, mask, sets))
-        while trials.samples < end:
-            walk.step(trials, self.horizon if idle else -(-self.horizon // EPISODE_DIVISOR))
-            if trials.samples - judged < stretch:
-                continue
-            law = walk.average()
-            count = max(2, min(JUDGED_EPISODES, int(MONITOR_SHARE * stretch / steps)))
-            seen.append(Candidate(law, self.judged(law, 0, count)))
-            judged, steps = trials.samples, seen[-1].steps
-            idle = seen[-1].mean <= self.state.floor
-            if seen[-1].mean >= max(candidate.mean for candidate in seen):
-                progress = judged
-            elif judged - progress > MONITORS / 3 * stretch:
-                return
+    def look_at(self, running: Running, law: Tree, count: int) -> list[Rollout]:
+        """The first episodes of the choice, from which a walk learns units."""
+        self.running = running
+        return self.judged(law, 0, count)
 
     def choose(self) -> None:
         """The best of all that was found, in episodes that nothing was searched in.
