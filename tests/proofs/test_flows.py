@@ -307,11 +307,10 @@ def test_a_rest_at_the_start_alone_would_be_noticed(alone, monkeypatch, tmp_path
     assert not accepts(alone, 1.6487205, tmp_path)
     around = checked_flows._around_the_way
 
-    def at_the_start(plant, sets, h):
-        way, _ = around(plant, sets, h)
-        box = box_of(sets)
+    def at_the_start(plant, box, h):
+        way, _ = around(plant, box, h)
         start = [0.0, (1.0 + 1e-9) / (2.0**6 * math.factorial(6)) * box[0, 0, 1]]
-        return way, np.array([[start, [0.0, 0.0]]])
+        return way, np.array([[start]])
 
     monkeypatch.setattr(checked_flows, "_around_the_way", at_the_start)
     assert accepts(alone, 1.6487205, tmp_path)

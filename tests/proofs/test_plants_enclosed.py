@@ -1,4 +1,4 @@
-"""Random boxes and points of all plants of the catalog: the prover's machine and the checker's quantities hold every one."""
+"""Random boxes and points of all plants of the catalog: the prover's machine and the checker's programs hold every one."""
 
 import itertools
 
@@ -8,8 +8,7 @@ import pytest
 import spaql
 from spaql.proofs.graph import Graph
 from spaql.proofs.machine import enclose, registers, result
-from spaql.proofs.plant_runs import runs
-from spaql.proofs.quantities import Quantity
+from spaql.proofs.plant_runs import Value, runs
 from spaql.proofs.tape import joined
 from spaql.proofs.tracing import paths
 
@@ -56,7 +55,7 @@ def _the_checker_holds(plant, box, rng):
     ways = []
     for way, (state, reward, _over) in runs(plant.step.python, box[None], False, True):
         if way.possible[0]:
-            ways.append([(v.low[0], v.high[0]) if isinstance(v, Quantity) else (v, v) for v in (*state, reward)])
+            ways.append([(v.low[0], v.high[0]) if isinstance(v, Value) else (v, v) for v in (*state, reward)])
     for x in rng.uniform(box[:, 0], box[:, 1], (3, len(box))):
         state, reward, _ = plant.step(*x)
         assert any(all(low <= value <= high for value, (low, high) in zip((*state, reward), way, strict=True)) for way in ways)
@@ -93,7 +92,7 @@ def test_slopes_of_both_hold_the_mean_value_theorem(name):
             assert (moved >= ends.min(axis=2).sum(axis=1) - slack).all()
             assert (moved <= ends.max(axis=2).sum(axis=1) + slack).all()
             for i, value in enumerate(result_of[0]):
-                if isinstance(value, Quantity):
+                if isinstance(value, Value):
                     own = np.stack([value.slope[0][0], value.slope[1][0]], axis=1) * (x - c)[:, None]
                     assert own.min(axis=1).sum() - slack[i] <= moved[i] <= own.max(axis=1).sum() + slack[i]
             tried += 1

@@ -25,10 +25,11 @@ from spaql.proofs.checked_cells import (
     shares_of,
     whole_of,
 )
-from spaql.proofs.checked_flows import check_flow
+from spaql.proofs.checked_flows import asked_by, check_flow
 from spaql.proofs.checked_linear import check_linear
 from spaql.proofs.checker import CheckedLoop, RefusedError, array_of, covers, part_of, require
 from spaql.proofs.one_plant import of_controller, of_plant, of_rules
+from spaql.proofs.plant_runs import recordings, taylor
 from spaql.proofs.proof import Claim, Proof, proof_of_file
 from spaql.proofs.questions import Question, bounds_of, question, windows_in_steps
 
@@ -68,6 +69,8 @@ def proof_about(policy: Policy, proof: Any) -> Proof:
 
 
 def _check(proof: Proof, policy: Policy | Controller, problem: Problem) -> None:
+    for remembered in (recordings, taylor, asked_by):  # of functions whose constants may have changed since
+        remembered.cache_clear()
     claim = proof.claim
     require(claim.steps == math.inf or claim.steps.is_integer(), "its number of steps is not whole")
     steps = claim.steps if math.isinf(claim.steps) else int(claim.steps)

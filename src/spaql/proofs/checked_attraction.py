@@ -12,18 +12,19 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.plants.ode import MOST_SUBSTEPS
-from spaql.proofs import enclosures as en
+from spaql.proofs import checked_functions as en
 from spaql.proofs.checked_cells import CheckedCells, check_blocks, whole_of
-from spaql.proofs.checked_flows import flowed, taylor_of, without_time
-from spaql.proofs.checked_program import Worked, worked
+from spaql.proofs.checked_flows import flowed
+from spaql.proofs.checked_kernels import ROUND
 from spaql.proofs.checked_sets import Many, many
+from spaql.proofs.checked_work import Worked, worked
 from spaql.proofs.checker import UP, CheckedLoop, array_of, leaves_over, pieces_of, require, seen_from
+from spaql.proofs.plant_runs import taylor_of, without_time
 
 TERMS = 16  # of the series
 PARTS = 4  # boxes over which slopes are averaged
 TRIES, FINER = 12, 2  # of a box around the way
 COLUMNS = 12  # noise symbols per variable of a set that is followed to E
-ROUND = 2e-13
 
 
 class Resting(NamedTuple):
@@ -174,7 +175,7 @@ def _moved_on(D: en.Pair, h: en.Pair) -> en.Pair:
     norm = float(_sum(en.exactly(en.size(D)), 1)[1].max() * h[1] * UP)
     require(norm < 0.5 * TERMS, "a sample is too long for its matrix")
     rest = norm**TERMS / math.factorial(TERMS) / (1.0 - norm / (TERMS + 1)) * UP
-    return en.outward(total[0] - rest, total[1] + rest)
+    return en.outwards(total[0] - rest, total[1] + rest)
 
 
 def check_rest(loop: CheckedLoop, evidence: Mapping[str, Any], substeps: int, goal: Array, factor: float) -> Resting:

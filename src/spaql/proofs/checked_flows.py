@@ -10,19 +10,30 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.proofs import enclosures as en
-from spaql.proofs.checked_program import Program, Worked, Written, program_of, worked
-from spaql.proofs.checked_series import solution
-from spaql.proofs.checked_sets import ROUND, Many, acting, around_of, box_of, many, there, tightened
-from spaql.proofs.checked_steps import ended_of
+from spaql.proofs import checked_functions as en
+from spaql.proofs.checked_kernels import ROUND, map_way, mean_values, tighten, towards
+from spaql.proofs.checked_program import (
+    AND,
+    EQ,
+    GE,
+    GT,
+    NO,
+    NOT,
+    OR,
+    SUB,
+    YES,
+    Program,
+    Truth,
+    whole_program,
+)  # fmt: skip
+from spaql.proofs.checked_sets import Many, acting, around_of, box_of, many, there, tightened
+from spaql.proofs.checked_work import Worked, worked
 from spaql.proofs.checker import CheckedLoop, require
-from spaql.proofs.plant_runs import runnable, runs
-from spaql.proofs.quantities import Quantity
+from spaql.proofs.plant_runs import DEGREE, recordings, taylor_of
 
-DEGREE = 5  # of the remainder
 COLUMNS = 100  # noise symbols per variable, beside one each
 PARTS = 2  # boxes over which slopes are averaged
-TRIES, FINER = 20, 3  # of a box around the way
+TRIES, FINER = 20, 2  # of a box around the way
 WIDE = 1e6
 
 
@@ -50,14 +61,15 @@ def flowed(
     perhaps = np.zeros(len(sets.c), bool)
     for _ in range(substeps):
         spread = _spread_out(sets)
-        around, lagrange = _around_the_way(plant, spread, length[1])
-        *during, after = _moved(plant, spread, [*[(0.0, length[1])] * asked, length], around, lagrange)
-        for middle in during:
-            box = box_of(middle)
-            require((box[..., 0] <= box[..., 1]), "a way is empty")
-            low, high = np.minimum(way[..., 0], box[:, :d, 0]), np.maximum(way[..., 1], box[:, :d, 1])
+        box, _ = around_of(spread)
+        around, lagrange = _around_the_way(plant, box, length[1])
+        if asked:
+            middle = _moved(plant, spread, box, 0.0, length[1], around, lagrange)
+            during = box_of(middle)
+            require((during[..., 0] <= during[..., 1]), "a way is empty")
+            low, high = np.minimum(way[..., 0], during[:, :d, 0]), np.maximum(way[..., 1], during[:, :d, 1])
             way, perhaps = np.stack([low, high], axis=2), perhaps | _over(plant, middle)[:, 0]
-        sets = _reduced(after, columns)
+        sets = _reduced(_moved(plant, spread, box, *length, around, lagrange), columns)
     surely = _over(plant, sets)[:, 1] & perhaps
     final = Many(
         sets.c[:, :d], sets.G[:, :d], sets.R[:, :d], sets.B[:, :d], sets.owner, np.zeros((len(sets.c), 2)),
@@ -97,125 +109,73 @@ def _reduced(sets: Many, columns: int) -> Many:
     return sets._replace(G=G[:, :, :most], R=R * (1.0 + ROUND))
 
 
-class Taylor(NamedTuple):
-    """Of the solution, as functions of state, action and the time since: f, the polynomial and action, x[K]."""
-
-    rates: Program
-    polynomial: Program
-    rest: Program
-
-
-@functools.lru_cache(maxsize=4)
-def taylor(derivative: Any, d: int, m: int) -> Taylor:
-    written = Written()
-    *numbers, time = written.inputs(d + m + 1)
-    held = numbers[d:]
-    x, ends = solution(runnable(derivative), numbers[:d], held), []
-    for j in range(d):
-        total: Any = x[j][DEGREE - 1]
-        for k in reversed(range(DEGREE - 1)):
-            total = x[j][k] + (0.0 if isinstance(total, float) and total == 0.0 else total * time)
-        ends.append(total)
-    programs = [x[j][1] for j in range(d)], [*ends, *held], [x[j][DEGREE] for j in range(d)]
-    return Taylor(*(program_of(results, written, d + m + 1) for results in programs))
-
-
-def taylor_of(plant: Any) -> Taylor:
-    return taylor(plant.flow.derivative, plant.state_dim, plant.action_dim)
-
-
-def without_time(boxes: Array) -> Array:
-    return np.concatenate([boxes, np.zeros((len(boxes), 1, 2))], axis=1)
-
-
-def _around_the_way(plant: Any, sets: Many, h: float) -> tuple[Array, Array]:
-    """(boxes that Picard's operator maps into themselves, t^K x[K] over them from 0 to h); both of state and action."""
-    d, programs = plant.state_dim, taylor_of(plant)
-    box = box_of(sets)
-    way = box.copy()
-
-    def mapped(over: Array) -> Array:
-        """X + [0, h] f(over)"""
-        rates = worked(programs.rates, without_time(over), False)
-        require(rates.finite, "the derivative is not defined everywhere on the way")
-        grown = en.mul((np.zeros(()), np.full((), h)), (rates.low.T, rates.high.T))
-        low, high = en.add((box[:, :d, 0], box[:, :d, 1]), (np.minimum(grown[0], 0.0), np.maximum(grown[1], 0.0)))
-        require(high - low < WIDE, "a way grows without bound")
-        result = over.copy()
-        result[:, :d] = np.stack([low, high], axis=2)
-        return result
-
-    holds = np.zeros(len(box), bool)
+def _around_the_way(plant: Any, box: Array, h: float) -> tuple[Array, Array]:
+    """(boxes that hold all states of a substep, t^K x[K] over them from 0 to h), from boxes of state and action."""
+    d, programs, none = plant.state_dim, taylor_of(plant), np.zeros((len(box), 1, 2))
+    way, holds, finer = np.concatenate([box, none], axis=1), np.zeros(len(box), bool), 0
     for _ in range(TRIES):
-        after = mapped(way)
-        more = 0.1 * (after[..., 1] - after[..., 0]) + 1e-12 * np.abs(after).sum(axis=2) + 1e-15
-        low, high = np.minimum(way[..., 0], after[..., 0] - more), np.maximum(way[..., 1], after[..., 1] + more)
-        larger = np.stack([low, high], axis=2)
-        larger[:, d:] = box[:, d:]
-        way = np.where(holds[:, None, None], way, larger)
-        after = mapped(way)
-        holds = np.asarray(((way[..., 0] <= after[..., 0]) & (after[..., 1] <= way[..., 1])).all(axis=1))
-        if holds.all():
+        rates = worked(programs.rates, way, False)
+        require(rates.finite, "the derivative is not defined everywhere on the way")
+        widest = map_way(box, rates.low, rates.high, h, way, holds)
+        require(widest < WIDE, "a way grows without bound")
+        finer += int(holds.all())
+        if finer == FINER:
             break
     require(holds, "no box around a way is mapped into itself")
-    for _ in range(FINER):
-        after = mapped(way)
-        way = np.stack([np.maximum(way[..., 0], after[..., 0]), np.minimum(way[..., 1], after[..., 1])], axis=2)
-    last = worked(programs.rest, without_time(way), False)
+    last = worked(programs.rest, way, False)
     power = en.exactly(h)
     for _ in range(DEGREE - 1):
         power = en.mul(power, en.exactly(h))
     left = en.mul((np.zeros(()), power[1]), (last.low.T, last.high.T))
     require(np.isfinite(left[0]) & np.isfinite(left[1]), "a remainder is not bounded")
-    lagrange = np.zeros_like(way)
-    lagrange[:, :d] = np.stack([np.minimum(left[0], 0.0), np.maximum(left[1], 0.0)], axis=2)
-    return way, lagrange
+    return way[:, :d], np.stack([np.minimum(left[0], 0.0), np.maximum(left[1], 0.0)], axis=2)
 
 
-def _moved(plant: Any, sets: Many, times: list[tuple[float, float]], around: Array, lagrange: Array) -> list[Many]:
-    """The sets around all states during each of these times; all evaluations go through the derivative at once."""
-    centred, _ = around_of(sets)
-    wide, middles, rows = [], [], []
-    for first, last in times:
-        time = np.tile([first, last], (len(centred), 1, 1))
-        wide.append(np.concatenate([centred, time], axis=1))
-        middles.append(np.concatenate([sets.c, time.mean(axis=2)], axis=1))
-        for part in range(1, PARTS + 1):
-            ends = middles[-1][..., None] + (wide[-1] - middles[-1][..., None]) * (part / PARTS)
-            lost = (np.abs(ends) + np.abs(middles[-1])[..., None]) * 1e-15 + 1e-300
-            rows.append(ends + lost * [-1.0, 1.0])
-    points = [np.stack([middle, middle], axis=2) for middle in middles]
-    polynomial = taylor_of(plant).polynomial
-    over, at = worked(polynomial, np.concatenate(rows), True), worked(polynomial, np.concatenate(points), False)
-    results = []
-    for k, (box, middle) in enumerate(zip(wide, middles, strict=True)):
-        reach = np.maximum(box[..., 1] - middle, middle - box[..., 0])
-        results.append(_mean_value(plant, sets, over, at, k, reach, around, lagrange))
-    return results
+def _moved(plant: Any, sets: Many, box: Array, first: float, last: float, around: Array, lagrange: Array) -> Many:
+    """The sets around all states from the first to the last of these times."""
+    n, states = sets.c.shape
+    d, polynomial = plant.state_dim, taylor_of(plant).polynomial
+    time = np.tile([first, last], (n, 1, 1))
+    whole = np.concatenate([box, time], axis=1)
+    middle = np.concatenate([sets.c, time.mean(axis=2)], axis=1)
+    rows, points = np.empty((PARTS * n, states + 1, 2)), np.empty((n, states + 1, 2))
+    towards(middle, whole, PARTS, rows, points)
+    over, at = worked(polynomial, rows, True), worked(polynomial, points, False)
+    rest = np.zeros((n, states))
+    rest[:, :d] = np.abs(lagrange).max(axis=2)
+    c, G, R = np.empty_like(sets.c), np.empty_like(sets.G), np.empty_like(sets.R)
+    known = mean_values(
+        sets.c, sets.G, middle, whole, PARTS, over.slope_low, over.slope_high, at.low, at.high, rest, c, G, R
+    )
+    require(known and np.isfinite(c).all(), "a set is not known")
+    B = np.stack([over.low[:, -n:].T, over.high[:, -n:].T], axis=2)
+    low, high = en.add((B[:, :d, 0], B[:, :d, 1]), (lagrange[..., 0], lagrange[..., 1]))
+    B[:, :d] = np.stack([np.maximum(low, around[..., 0]), np.minimum(high, around[..., 1])], axis=2)
+    tighten(c, G, R, B)
+    return sets._replace(c=c, G=G, R=R, B=B)
 
 
-def _mean_value(
-    plant: Any, sets: Many, over: Worked, at: Worked, k: int, reach: Array, around: Array, lagrange: Array
-) -> Many:
-    """Of the times number k: `over` has PARTS boxes for each, the last one whole, and `at` a point."""
-    (n, states), d = sets.c.shape, plant.state_dim
-    c, G, R, B = np.zeros((n, states)), np.zeros_like(sets.G), np.zeros((n, states)), np.zeros((n, states, 2))
-    for i in range(states):
-        ranges = np.stack([over.low[i], over.high[i]], axis=1).reshape(-1, PARTS, n, 2)[k]
-        both = over.slope_low[i].T, over.slope_high[i].T
-        slopes = [side.reshape(-1, PARTS, n, reach.shape[1])[k].mean(axis=0) for side in both]
-        B[:, i], low, high = ranges[-1], at.low[i].reshape(-1, n)[k], at.high[i].reshape(-1, n)[k]
-        c[:, i] = 0.5 * (low + high)
-        centre, half = 0.5 * (slopes[0] + slopes[1]), 0.5 * (slopes[1] - slopes[0])
-        G[:, i] = np.einsum("nj,njk->nk", centre[:, :states], sets.G)
-        R[:, i] = (high - low) + ((half + ROUND * np.abs(centre)) * reach).sum(axis=1)
-        R[:, i] += np.abs(centre[:, states]) * reach[:, states] + np.abs(lagrange[:, i]).max(axis=1)
-        size = np.abs(c[:, i]) + np.einsum("nj,njk->n", np.abs(centre[:, :states]), np.abs(sets.G))
-        R[:, i] = R[:, i] * (1.0 + ROUND) + ROUND * size + 1e-300
-    low, high = en.add((B[..., 0], B[..., 1]), (lagrange[..., 0], lagrange[..., 1]))
-    B[:, :d] = np.stack([np.maximum(low, around[..., 0]), np.minimum(high, around[..., 1])], axis=2)[:, :d]
-    require(np.isfinite(R) & np.isfinite(c), "a set is not known")
-    return tightened(sets._replace(c=c, G=G, R=R, B=B))
+# -- what must not happen ----------------------------------------------------------------------------------------------
+
+
+class OverWay(NamedTuple):
+    """One way through `over`: its lines, which of them compare, and what these compare with zero."""
+
+    lines: list[tuple[int, int, int, float]]
+    comparisons: list[int]
+    gaps: Program
+    result: Any
+
+
+@functools.lru_cache(maxsize=4)
+def asked_by(over: Any, d: int) -> list[OverWay]:
+    ways = []
+    for written, _, result in recordings(over, d).values():
+        lines = list(written.lines)
+        comparisons = [k for k, line in enumerate(lines) if line[0] in (GE, GT, EQ)]
+        gaps = tuple(written.place(SUB, *lines[k][1:3]) for k in comparisons)
+        ways.append(OverWay(lines, comparisons, whole_program(written, d)._replace(results=gaps), result))
+    return ways
 
 
 def _over(plant: Any, sets: Many) -> Array:
@@ -225,33 +185,58 @@ def _over(plant: Any, sets: Many) -> Array:
         return np.zeros((n, 2), bool)
     state = sets._replace(c=sets.c[:, :d], G=sets.G[:, :d], R=sets.R[:, :d], B=sets.B[:, :d])
     around, _ = around_of(state)
-    points = np.stack([state.c, state.c], axis=2)
-    reach = np.maximum(around[..., 1] - state.c, state.c - around[..., 0])
-
-    def narrow(gap: Quantity) -> en.Pair:
-        """g(c) + J d, with d in the noise symbols, in the rows of the sets; those of their centres as they are."""
-        low, high = gap.low.copy(), gap.high.copy()
-        if gap.slope is None:
-            return low, high
-        with np.errstate(all="ignore"):
-            centre, half = (0.5 * (gap.slope[0][:n] + sign * gap.slope[1][:n]) for sign in (1.0, -1.0))
-            rows = np.einsum("nj,njk->nk", centre, state.G)
-            away = np.abs(rows).sum(axis=1) + (np.abs(centre) * state.R).sum(axis=1)
-            away += ((np.abs(half) + ROUND * np.abs(centre)) * reach).sum(axis=1)
-            size = np.einsum("nj,njk->n", np.abs(centre), np.abs(state.G)) + np.abs(low[n:]) + np.abs(high[n:])
-            away = away * (1.0 + ROUND) + ROUND * size + 1e-300
-            least, most = low[n:] - away, high[n:] + away
-        known = least <= most
-        low[:n] = np.where(known, np.maximum(low[:n], least), low[:n])
-        high[:n] = np.where(known, np.minimum(high[:n], most), high[:n])
-        return low, high
-
+    both = np.concatenate([around, np.stack([state.c, state.c], axis=2)])
     perhaps, surely = np.zeros(n, bool), np.ones(n, bool)
-    for way, ended in runs(flow.over, np.concatenate([around, points]), True, False, narrow=narrow):
-        possible, said, known = way.possible[:n], ended_of(ended, way, 2 * n)[:n], way.finite[:n]
-        perhaps |= possible & (said[:, 0] | ~known)
-        surely &= ~possible | (said[:, 1] & known)
+    for way in asked_by(flow.over, d):
+        gaps = worked(way.gaps, both, True)
+        known, (low, high) = gaps.finite[:n], _narrowed(state, around, gaps)
+        possible, said = _said(way, low, high)
+        perhaps |= possible & (~said[1] | ~known)
+        surely &= ~possible | (said[0] & known)
     return np.stack([perhaps, surely & perhaps], axis=1)
+
+
+def _narrowed(state: Many, around: Array, gaps: Worked) -> en.Pair:
+    """Ranges of gaps over sets, and their mean value form g(c) + J x, with x in the noise symbols."""
+    n, wide = len(state.c), gaps.error[:, : len(state.c)]
+    low, high = gaps.low[:, :n] - wide, gaps.high[:, :n] + wide
+    reach = np.maximum(around[..., 1] - state.c, state.c - around[..., 0])
+    with np.errstate(all="ignore"):
+        first, last = gaps.slope_low[..., :n], gaps.slope_high[..., :n]  # (gaps, d, n)
+        slope, half = 0.5 * (first + last), 0.5 * (last - first)
+        rows = np.einsum("gjn,njk->gnk", slope, state.G)
+        away = np.abs(rows).sum(axis=2) + np.einsum("gjn,nj->gn", np.abs(slope), state.R)
+        away += np.einsum("gjn,nj->gn", half + ROUND * np.abs(slope), reach)
+        least, most = gaps.low[:, n:], gaps.high[:, n:]
+        size = np.einsum("gjn,njk->gn", np.abs(slope), np.abs(state.G)) + np.abs(least) + np.abs(most)
+        away = away * (1.0 + ROUND) + ROUND * size + wide + 1e-300
+        least, most = least - away, most + away
+    known = least <= most
+    return np.where(known, np.maximum(low, least), low), np.where(known, np.minimum(high, most), high)
+
+
+def _said(way: OverWay, low: Array, high: Array) -> tuple[Array, tuple[Array, Array]]:
+    """(which sets can go this way, where what it says surely holds and surely does not), from ranges of its gaps."""
+    possible, truths = np.ones(low.shape[1], bool), dict[int, tuple[Array, Array]]()
+    for k, gap_low, gap_high in zip(way.comparisons, low, high, strict=False):  # of none there are lines instead
+        code = way.lines[k][0]
+        sure = gap_low >= 0.0 if code == GE else gap_low > 0.0 if code == GT else (gap_low == 0.0) & (gap_high == 0.0)
+        no = gap_high < 0.0 if code == GE else gap_high <= 0.0 if code == GT else (gap_low > 0.0) | (gap_high < 0.0)
+        truths[k] = sure, no
+    for k, (code, a, b, _) in enumerate(way.lines):
+        if code == AND:
+            truths[k] = truths[a][0] & truths[b][0], truths[a][1] | truths[b][1]
+        elif code == OR:
+            truths[k] = truths[a][0] | truths[b][0], truths[a][1] & truths[b][1]
+        elif code == NOT:
+            truths[k] = truths[a][::-1]
+        elif code in (YES, NO):
+            possible &= ~truths[a][1 if code == YES else 0]
+    said = way.result
+    if isinstance(said, Truth):
+        return possible, truths[said.place]
+    every = np.full(len(possible), bool(said))
+    return possible, (every, ~every)
 
 
 def check_flow(

@@ -19,9 +19,7 @@ from spaql.proofs.checker import (
     seen_from,
     weighted,
 )
-from spaql.proofs.plant_runs import runs
-from spaql.proofs.quantities import Quantity
-from spaql.proofs.ways import Way
+from spaql.proofs.plant_runs import ForSure, Value, runs
 
 PARTS = 8
 MOST_SLICES = 10_000
@@ -165,7 +163,7 @@ def _left_over(
             continue
         require(way.finite[rows], "the plant is not defined everywhere in the box")
         if ends:
-            require(_surely_goes_on(result[2], way, rows), "the episode may end")
+            require(_surely_goes_on(result[2], rows), "the episode may end")
         if paid is not None:
             low, high = _ends_of(result[1])
             require((paid[0] <= low) & (high <= paid[1]), "a step may be paid less or more")
@@ -178,7 +176,7 @@ def _left_over(
         ((_, at),) = runs(plant.step.python, middle, False, False, answers)
         for i in np.flatnonzero(~held).tolist():
             after, value = shrunk[0][i], at[0][i]
-            if not isinstance(after, Quantity) or not isinstance(value, Quantity) or after.slope is None:
+            if not isinstance(after, Value) or not isinstance(value, Value) or after.slope is None:
                 total = np.abs(float(after) - z[i]) + wide[:, i] @ far
             else:
                 low, high = (side.reshape(PARTS, count, -1).mean(axis=0) for side in after.slope)
@@ -191,18 +189,17 @@ def _left_over(
             left[rows, i] = np.maximum(left[rows, i], np.where(np.isnan(total), math.inf, total)[rows])
         for i in np.flatnonzero(held).tolist():
             own = result[0][i]
-            require(isinstance(own, Quantity) and own.key == way.number("input", int(i)), "a held variable changes")
+            require(isinstance(own, Value) and own.place == i, "a held variable changes")
     most: Array = left.max(axis=0) * UP
     return most, following
 
 
 def _ends_of(value: Any) -> tuple[Any, Any]:
-    return (value.low, value.high) if isinstance(value, Quantity) else (float(value), float(value))
+    return (value.low, value.high) if isinstance(value, Value) else (float(value), float(value))
 
 
-def _surely_goes_on(ended: Any, way: Way, rows: Array) -> bool:
-    ended = way.known.get(ended.key, ended) if hasattr(ended, "key") else ended
-    return bool(np.all(ended.surely_not[rows])) if hasattr(ended, "surely_not") else not ended
+def _surely_goes_on(ended: Any, rows: Array) -> bool:
+    return bool(np.all(ended.surely_not[rows])) if isinstance(ended, ForSure) else not ended
 
 
 def _check_sums(

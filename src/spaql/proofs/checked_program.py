@@ -1,102 +1,214 @@
-"""The checker's own programs: what a plant's derivative does to numbers is written down once, and worked out over many
-boxes at a time. Every bound moves to the next double or the one after it, by fl(x + fl(f |x| + 2^-1074)) with
-f = 2^-53 (1 + 2^-50) (Rump, Zimmermann, Boldo, Melquiond 2009). Functions are those of quantities.py.
-"""
+"""The checker's programs: what a plant's own functions do to numbers is written down once for every way through their
+branches. checked_work.py works it out."""
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.ground.compiling import inlined, kernel
-from spaql.proofs.quantities import Quantity, function
-from spaql.proofs.ways import Way
+from spaql.ground.errors import SpaqlError
+from spaql.proofs.checked_functions import NAMES
 
-INPUT, CONST, ADD, SUB, MUL, DIV, SQR, CALL = range(8)
-NEXT, LEAST = 2.0**-53 * (1.0 + 2.0**-50), 2.0**-1074
-ROWS = 512  # boxes at a time, so that memory stays small
+INPUT, CONST, ADD, SUB, MUL, DIV, SQR, ABS, MIN, MAX, FLOOR, CALL = range(12)
+GE, GT, EQ, AND, OR, NOT, YES, NO, LARGER = range(12, 21)  # YES, NO: an answer; LARGER: a >= b from here on
+TWO = (ADD, SUB, MUL, DIV, MIN, MAX, GE, GT, EQ, AND, OR, LARGER)
+MOST_QUESTIONS = 60
 LINE = np.dtype([("code", "i8"), ("a", "i8"), ("b", "i8"), ("constant", "f8"), ("inputs", "i8")])
 
 
+# -- writing down ------------------------------------------------------------------------------------------------------
+
+
 class Written:
-    """What is written down: lines of an operation and its operands, each once."""
+    """Lines of an operation and its operands, each once, on one way: `given` are the first answers to its questions."""
 
-    def __init__(self) -> None:
+    def __init__(self, given: list[bool] | None = None) -> None:
         self.lines: list[tuple[int, int, int, float]] = []
-        self.names: list[str] = []
         self.places: dict[tuple[int, int, int, float], int] = {}
+        self.given, self.taken, self.answers = given or [], list[bool](), dict[int, bool]()
 
-    def line(self, code: int, a: int, b: int = 0, constant: float = 0.0) -> "Recorded":
+    def place(self, code: int, a: int, b: int = 0, constant: float = 0.0) -> int:
         key = code, a, b, constant
         if key not in self.places:
             self.places[key] = len(self.lines)
             self.lines.append(key)
-        return Recorded(self, self.places[key])
+        return self.places[key]
+
+    def line(self, code: int, a: int, b: int = 0, constant: float = 0.0) -> "Recorded":
+        return Recorded(self, self.place(code, a, b, constant))
 
     def inputs(self, count: int) -> list["Recorded"]:
         return [self.line(INPUT, j) for j in range(count)]
+
+    def ask(self, truth: int) -> bool:
+        """The answer that this way gives; from here on what follows from it is known."""
+        if truth not in self.answers:
+            answer = self.given[len(self.taken)] if len(self.taken) < len(self.given) else True
+            self.taken.append(answer)
+            self.answers[truth] = answer
+            if len(self.taken) > MOST_QUESTIONS:
+                raise SpaqlError(f"the plant asks more than {MOST_QUESTIONS} questions: it cannot be checked")
+            self.lines.append((YES if answer else NO, truth, 0, 0.0))
+            self._follows(truth, answer)
+        return self.answers[truth]
+
+    def _follows(self, truth: int, answer: bool) -> None:
+        code, a, b, _ = self.lines[truth]
+        if code in (GE, GT):
+            self.lines.append((LARGER, *((a, b) if answer else (b, a)), 0.0))
+        elif code == EQ and answer:
+            self.lines += [(LARGER, a, b, 0.0), (LARGER, b, a, 0.0)]
+        elif code == NOT:
+            self._follows(a, not answer)
+        elif (code == AND and answer) or (code == OR and not answer):
+            self._follows(a, answer)
+            self._follows(b, answer)
 
 
 class Recorded:
     """A number that a program works out."""
 
     __array_ufunc__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, written: Written, place: int) -> None:
         self.written, self.place = written, place
 
-    def _of(self, other: Any) -> "Recorded":
+    def of(self, other: Any) -> "Recorded":
+        if isinstance(other, Truth):
+            raise SpaqlError("arithmetic with a condition cannot be checked")
         return other if isinstance(other, Recorded) else self.written.line(CONST, 0, 0, float(other))
 
-    def _with(self, code: int, other: Any) -> "Recorded":
-        return self.written.line(code, self.place, self._of(other).place)
+    def with_(self, code: int, other: Any) -> "Recorded":
+        return self.written.line(code, self.place, self.of(other).place)
 
     def __add__(self, other: Any) -> "Recorded":
-        return self._with(ADD, other)
+        return self.with_(ADD, other)
 
     def __sub__(self, other: Any) -> "Recorded":
-        return self._with(SUB, other)
+        return self.with_(SUB, other)
 
     def __mul__(self, other: Any) -> "Recorded":
-        b = self._of(other)
-        return self.written.line(SQR, self.place) if b.place == self.place else self._with(MUL, b)
+        b = self.of(other)
+        return self.written.line(SQR, self.place) if b.place == self.place else self.with_(MUL, b)
 
     def __truediv__(self, other: Any) -> "Recorded":
-        return self._with(DIV, other)
+        return self.with_(DIV, other)
 
     def __neg__(self) -> "Recorded":
-        return self._of(0.0) - self
+        return self.of(0.0) - self
+
+    def __pos__(self) -> "Recorded":
+        return self
+
+    def __abs__(self) -> "Recorded":
+        return self.written.line(ABS, self.place)
 
     def __radd__(self, other: Any) -> "Recorded":
-        return self._of(other) + self
+        return self.of(other) + self
 
     def __rsub__(self, other: Any) -> "Recorded":
-        return self._of(other) - self
+        return self.of(other) - self
 
     def __rmul__(self, other: Any) -> "Recorded":
-        return self._of(other) * self
+        return self.of(other) * self
 
     def __rtruediv__(self, other: Any) -> "Recorded":
-        return self._of(other) / self
+        return self.of(other) / self
+
+    def __pow__(self, power: Any) -> "Recorded":
+        if isinstance(power, Recorded) or (float(power) != 0.5 and not 1 <= int(power) == float(power) <= 16):
+            raise SpaqlError(f"the power {power!r} cannot be checked")
+        if power == 0.5:
+            return self.called("sqrt")
+        if power == 1:
+            return self
+        half: Recorded = self ** (int(power) // 2)
+        square: Recorded = half * half
+        return square * self if power % 2 else square
+
+    def __floordiv__(self, other: Any) -> "Recorded":
+        ratio: Recorded = self / other
+        return ratio.called("floor")
+
+    def __mod__(self, other: Any) -> "Recorded":
+        turns: Recorded = other * (self // other)
+        return self - turns
 
     def called(self, name: str) -> "Recorded":
-        if name not in self.written.names:
-            self.written.names.append(name)
-        return self.written.line(CALL, self.place, self.written.names.index(name))
+        if name == "floor":
+            return self.written.line(FLOOR, self.place)
+        return self.written.line(CALL, self.place, NAMES.index(name))
+
+    def _compared(self, code: int, a: "Recorded", b: "Recorded") -> "Truth":
+        return Truth(self.written, self.written.place(code, a.place, b.place))
+
+    def __ge__(self, other: Any) -> "Truth":
+        return self._compared(GE, self, self.of(other))
+
+    def __gt__(self, other: Any) -> "Truth":
+        return self._compared(GT, self, self.of(other))
+
+    def __le__(self, other: Any) -> "Truth":
+        return self._compared(GE, self.of(other), self)
+
+    def __lt__(self, other: Any) -> "Truth":
+        return self._compared(GT, self.of(other), self)
+
+    def __eq__(self, other: Any) -> "Truth":  # type: ignore[override]
+        return self._compared(EQ, self, self.of(other))
+
+    def __ne__(self, other: Any) -> "Truth":  # type: ignore[override]
+        same: Truth = self == other
+        return ~same
+
+    def __bool__(self) -> bool:
+        return bool(self != 0.0)
+
+    def _refused(self, *_: Any) -> Any:
+        raise SpaqlError("the plant needs the value of a number that is not known: it cannot be checked")
+
+    __float__ = __int__ = __index__ = __round__ = __trunc__ = _refused
+
+
+class Truth:
+    """A comparison, or several joined. `bool` asks for the answer of this way."""
+
+    __array_ufunc__ = None
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, written: Written, place: int) -> None:
+        self.written, self.place = written, place
+
+    def __bool__(self) -> bool:
+        return self.written.ask(self.place)
+
+    def __invert__(self) -> "Truth":
+        return Truth(self.written, self.written.place(NOT, self.place))
+
+    def __and__(self, other: Any) -> Any:
+        if not isinstance(other, Truth):
+            return self if other else False
+        return Truth(self.written, self.written.place(AND, self.place, other.place))
+
+    def __or__(self, other: Any) -> Any:
+        if not isinstance(other, Truth):
+            return True if other else self
+        return Truth(self.written, self.written.place(OR, self.place, other.place))
+
+    __rand__, __ror__ = __and__, __or__
 
 
 class Program(NamedTuple):
-    """Lines up to the last one that is needed, and which are results."""
+    """Lines, and which are results."""
 
     lines: Array
-    names: tuple[str, ...]
     results: tuple[int, ...]
     inputs: int
 
 
 def program_of(results: list[Any], written: Written, inputs: int) -> Program:
-    """Only of the lines that the results need."""
+    """Only of the lines that the results need, where nothing is asked."""
     places = [(item if isinstance(item, Recorded) else written.line(CONST, 0, 0, item)).place for item in results]
     needed, pending = set[int](), list(places)
     while pending:
@@ -104,140 +216,23 @@ def program_of(results: list[Any], written: Written, inputs: int) -> Program:
         if place not in needed:
             needed.add(place)
             code, a, b, _ = written.lines[place]
-            pending += [] if code in (INPUT, CONST) else [a] if code in (SQR, CALL) else [a, b]
+            pending += [] if code in (INPUT, CONST) else [a, b] if code in TWO else [a]
     order = sorted(needed)
+    return Program(_lines(written, order), tuple(order.index(place) for place in places), inputs)
+
+
+def whole_program(written: Written, inputs: int) -> Program:
+    """With all of its lines: whether a function is defined depends on what it does not use, too."""
+    return Program(_lines(written, list(range(len(written.lines)))), (), inputs)
+
+
+def _lines(written: Written, order: list[int]) -> Array:
     at = {place: k for k, place in enumerate(order)}
     lines = np.zeros(len(order), LINE)
     for k, place in enumerate(order):
         code, a, b, constant = written.lines[place]
-        first, second = a if code in (INPUT, CONST) else at[a], at[b] if code in (ADD, SUB, MUL, DIV) else b
+        first, second = a if code in (INPUT, CONST) else at[a], at[b] if code in TWO else b
         bits = 1 << a if code == INPUT else 0 if code == CONST else int(lines["inputs"][first])
-        bits |= int(lines["inputs"][second]) if code in (ADD, SUB, MUL, DIV) else 0
+        bits |= int(lines["inputs"][second]) if code in TWO else 0
         lines[k] = (code, first, second, constant, bits)
-    return Program(lines, tuple(written.names), tuple(at[place] for place in places), inputs)
-
-
-class Worked(NamedTuple):
-    """Results over boxes."""
-
-    low: Array  # (results, boxes)
-    high: Array
-    slope_low: Array  # (results, inputs, boxes)
-    slope_high: Array
-    finite: Array  # (boxes,) whether all numbers on the way are
-
-
-def worked(program: Program, boxes: Array, slopes: bool) -> Worked:
-    """Over (boxes, inputs, 2)."""
-    parts = [_some(program, boxes[k : k + ROWS], slopes) for k in range(0, len(boxes), ROWS)]
-    return Worked(*(np.concatenate([part[k] for part in parts], axis=-1) for k in range(5)))
-
-
-def _some(program: Program, boxes: Array, slopes: bool) -> Worked:
-    count, lines, width = len(boxes), program.lines, program.inputs if slopes else 0
-    low, high = np.zeros((2, len(lines), count))
-    slope_low, slope_high = np.zeros((2, len(lines), width, count))
-    finite, begin = np.ones(count, np.bool_), 0
-    boxes = np.ascontiguousarray(boxes)
-    calls = np.flatnonzero(lines["code"] == CALL).tolist()
-    for call in [*calls, len(lines)]:
-        work(lines, begin, call, boxes, low, high, slope_low, slope_high, finite)
-        begin = call + 1
-        if call < len(lines):
-            a = int(lines["a"][call])
-            known = (slope_low[a].T, slope_high[a].T) if slopes else None
-            of = Quantity(Way([], count, False), (low[a], high[a]), known, np.zeros(count), 0)
-            value = function(program.names[int(lines["b"][call])], of)
-            low[call], high[call] = value.low, value.high
-            if slopes and value.slope is not None:
-                slope_low[call], slope_high[call] = value.slope[0].T, value.slope[1].T
-            finite &= np.isfinite(value.low) & np.isfinite(value.high)
-    at = list(program.results)
-    return Worked(low[at], high[at], slope_low[at], slope_high[at], finite)
-
-
-@inlined
-def outward(low: float, high: float) -> tuple[float, float]:
-    """NaN, where infinities met, to everything."""
-    low, high = low - (NEXT * abs(low) + LEAST), high + (NEXT * abs(high) + LEAST)
-    if low <= high:
-        return low, high
-    return -np.inf, np.inf
-
-
-@inlined
-def product(a: float, b: float, c: float, d: float) -> tuple[float, float]:
-    p, q, r, s = a * c, a * d, b * c, b * d
-    if math.isnan(p) or math.isnan(q) or math.isnan(r) or math.isnan(s):
-        return -np.inf, np.inf
-    return outward(min(p, q, r, s), max(p, q, r, s))
-
-
-@inlined
-def quotient(a: float, b: float, c: float, d: float) -> tuple[float, float]:
-    if not (c > 0.0 or d < 0.0):
-        return -np.inf, np.inf
-    p, q, r, s = a / c, a / d, b / c, b / d
-    if math.isnan(p) or math.isnan(q) or math.isnan(r) or math.isnan(s):
-        return -np.inf, np.inf
-    return outward(min(p, q, r, s), max(p, q, r, s))
-
-
-@kernel
-def work(
-    lines: Array, begin: int, end: int, boxes: Array, low: Array, high: Array, sl: Array, sh: Array, finite: Array
-) -> None:
-    """Lines without calls, over all boxes; `sl`, `sh`: slopes, of no inputs if they are not asked."""
-    count, width = boxes.shape[0], sl.shape[1]
-    for k in range(begin, end):
-        code, a, b = lines[k].code, lines[k].a, lines[k].b
-        if code == INPUT:
-            for n in range(count):
-                low[k, n], high[k, n] = boxes[n, a, 0], boxes[n, a, 1]
-            for n in range(count if width > 0 else 0):
-                sl[k, a, n] = sh[k, a, n] = 1.0
-        elif code == CONST:
-            for n in range(count):
-                low[k, n] = high[k, n] = lines[k].constant
-        elif code == ADD:
-            for n in range(count):
-                low[k, n], high[k, n] = outward(low[a, n] + low[b, n], high[a, n] + high[b, n])
-        elif code == SUB:
-            for n in range(count):
-                low[k, n], high[k, n] = outward(low[a, n] - high[b, n], high[a, n] - low[b, n])
-        elif code == MUL:
-            for n in range(count):
-                low[k, n], high[k, n] = product(low[a, n], high[a, n], low[b, n], high[b, n])
-        elif code == DIV:
-            for n in range(count):
-                low[k, n], high[k, n] = quotient(low[a, n], high[a, n], low[b, n], high[b, n])
-        else:
-            for n in range(count):
-                least, most = low[a, n] * low[a, n], high[a, n] * high[a, n]
-                least, most = outward(min(least, most), max(least, most))
-                through = low[a, n] <= 0.0 and high[a, n] >= 0.0
-                low[k, n], high[k, n] = 0.0 if through or least < 0.0 else least, most
-        for n in range(count):
-            finite[n] &= low[k, n] > -np.inf and high[k, n] < np.inf
-        for j in range(width):
-            if not (lines[k].inputs >> j) & 1:
-                continue
-            if code == ADD:
-                for n in range(count):
-                    sl[k, j, n], sh[k, j, n] = outward(sl[a, j, n] + sl[b, j, n], sh[a, j, n] + sh[b, j, n])
-            elif code == SUB:
-                for n in range(count):
-                    sl[k, j, n], sh[k, j, n] = outward(sl[a, j, n] - sh[b, j, n], sh[a, j, n] - sl[b, j, n])
-            elif code == MUL:
-                for n in range(count):
-                    p, q = product(sl[a, j, n], sh[a, j, n], low[b, n], high[b, n])
-                    r, s = product(sl[b, j, n], sh[b, j, n], low[a, n], high[a, n])
-                    sl[k, j, n], sh[k, j, n] = outward(p + r, q + s)
-            elif code == DIV:
-                for n in range(count):
-                    p, q = product(low[k, n], high[k, n], sl[b, j, n], sh[b, j, n])
-                    p, q = outward(sl[a, j, n] - q, sh[a, j, n] - p)
-                    sl[k, j, n], sh[k, j, n] = quotient(p, q, low[b, n], high[b, n])
-            elif code == SQR:
-                for n in range(count):
-                    sl[k, j, n], sh[k, j, n] = product(2.0 * low[a, n], 2.0 * high[a, n], sl[a, j, n], sh[a, j, n])
+    return lines

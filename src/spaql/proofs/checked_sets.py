@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
+from spaql.proofs.checked_kernels import ROUND, boxes_around, cut_all, tighten
 from spaql.proofs.checker import CheckedLoop, WeightedSum, pieces_of, require, seen_from, tests_of, weighted
 from spaql.trees.laws import SCORES
 from spaql.trees.tree import LEAF
-
-ROUND = 2e-13  # more than the relative rounding of the sums here, of at most some 1,500 terms
 
 
 class Many(NamedTuple):
@@ -76,10 +75,9 @@ def together(parts: list[Many]) -> Many:
 
 
 def box_of(sets: Many) -> Array:
-    size = np.abs(sets.G).sum(axis=2) + sets.R
-    size = size + ROUND * (size + np.abs(sets.c)) + 1e-300
-    low, high = np.maximum(sets.c - size, sets.B[..., 0]), np.minimum(sets.c + size, sets.B[..., 1])
-    return np.stack([low, high], axis=2)
+    box = np.empty(sets.B.shape)
+    boxes_around(*sets[:4], box)
+    return box
 
 
 def there(sets: Many) -> Many:
@@ -89,36 +87,22 @@ def there(sets: Many) -> Many:
     return sets.take((box[..., 0] <= box[..., 1]).all(axis=1))
 
 
+def _own(sets: Many) -> Many:
+    """With arrays that may be changed."""
+    return sets._replace(**{name: np.array(getattr(sets, name), order="C") for name in ("c", "G", "R")})
+
+
 def cut(sets: Many, rows: Array, least: Array) -> Many:
-    """Where rows . xi >= least: xi_k >= (least - the others' sizes) / row_k, of the sign of
-    row_k."""
-    sizes = np.abs(rows)
-    total = sizes.sum(axis=1, keepdims=True)
-    with np.errstate(all="ignore"):
-        bound = (least[:, None] - (total - sizes) * (1.0 + ROUND)) / sizes - 1e-9
-    useful = (sizes > 1e-9 * total) & (bound > -1.0)
-    if not useful.any():
-        return sets
-    bound = np.where(useful, np.minimum(bound, 1.0), -1.0)
-    middle = np.where(useful, 0.5 * (1.0 + bound), 0.0) * np.sign(rows)
-    half = np.where(useful, 0.5 * (1.0 - bound) + 1e-9, 1.0)
-    moved = middle[:, None] * sets.G
-    travelled, count = np.abs(moved).sum(axis=2), useful.sum(axis=1, keepdims=True)
-    lost = 5e-16 * ((count + 1) * (np.abs(sets.c) + travelled) + np.abs(sets.G * useful[:, None]).sum(axis=2))
-    R = sets.R + np.where(count > 0, lost, 0.0)
-    return sets._replace(c=sets.c + moved.sum(axis=2), G=sets.G * half[:, None], R=R)
+    """Where rows . xi >= least."""
+    own = _own(sets)
+    cut_all(own.c, own.G, own.R, rows, least)
+    return own
 
 
 def tightened(sets: Many) -> Many:
-    """Noise symbols need not reach what the box cuts off."""
-    for i in range(sets.c.shape[1]):
-        reach = np.abs(sets.G[:, i]).sum(axis=1) + sets.R[:, i]
-        for side, sign in ((0, 1.0), (1, -1.0)):
-            if not (sign * (sets.B[:, i, side] - sets.c[:, i]) > -reach).any():
-                continue
-            loose = sets.R[:, i] * (1.0 + ROUND) + ROUND * np.abs(sets.c[:, i])
-            sets = cut(sets, sign * sets.G[:, i], sign * (sets.B[:, i, side] - sets.c[:, i]) - loose)
-    return sets
+    own = _own(sets)
+    tighten(*own[:4])
+    return own
 
 
 def spread(sets: Many, line: WeightedSum) -> tuple[Array, Array, Array, Array]:

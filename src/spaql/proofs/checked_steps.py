@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from spaql.ground.arrays import Array
+from spaql.proofs.checked_kernels import ROUND
 from spaql.proofs.checked_sets import (
-    ROUND,
     Acting,
     Many,
     acting,
@@ -18,9 +18,7 @@ from spaql.proofs.checked_sets import (
     together,
 )
 from spaql.proofs.checker import CheckedLoop, require
-from spaql.proofs.plant_runs import runs
-from spaql.proofs.quantities import Quantity
-from spaql.proofs.ways import Way
+from spaql.proofs.plant_runs import ForSure, Value, runs
 
 PARTS = 2
 
@@ -52,7 +50,7 @@ def _moved_on(loop: CheckedLoop, act: Acting) -> list[Many]:
         require(way.finite[rows], "the plant is not defined everywhere in a set")
         B = np.stack([pair_of(item, n) for item in state], axis=1)[rows]
         require((B[..., 1] - B[..., 0] < WIDE), "a set grows without bound")
-        gained, over = pair_of(reward, n)[rows], ended_of(ended, way, n)[rows]
+        gained, over = pair_of(reward, n)[rows], ended_of(ended, n)[rows]
         require(np.isfinite(gained), "a reward is not known")
         following = _mean_value(loop, act, rows, whole[rows], middle[rows], way.taken)
         c, G, R = following
@@ -72,21 +70,20 @@ def _moved_on(loop: CheckedLoop, act: Acting) -> list[Many]:
 
 
 def pair_of(item: Any, n: int) -> Array:
-    if isinstance(item, Quantity):
+    if isinstance(item, Value):
         return np.stack([item.low, item.high], axis=1)
     return np.full((n, 2), float(item))
 
 
-def ended_of(ended: Any, way: Way, n: int) -> Array:
-    """Perhaps, and surely; what was asked on this way has its answer."""
-    ended = way.known.get(ended.key, ended) if hasattr(ended, "key") else ended
-    if hasattr(ended, "surely"):
+def ended_of(ended: Any, n: int) -> Array:
+    """Perhaps, and surely."""
+    if isinstance(ended, ForSure):
         return np.stack([~ended.surely_not, ended.surely], axis=1)
     return np.full((n, 2), bool(ended))
 
 
 def _mean_value(
-    loop: CheckedLoop, act: Acting, rows: Array, whole: Array, middle: Array, answers: list[bool]
+    loop: CheckedLoop, act: Acting, rows: Array, whole: Array, middle: Array, answers: tuple[bool, ...]
 ) -> tuple[Array, Array, Array]:
     plant: Any = loop.problem.plant
     sets, d, m = act.sets.take(rows), act.sets.c.shape[1], act.u.shape[1]
@@ -108,7 +105,7 @@ def _mean_value(
     for i in range(d):
         value = pair_of(at[0][i], n)
         c[:, i] = value.mean(axis=1)
-        if not isinstance(over[0][i], Quantity):
+        if not isinstance(over[0][i], Value):
             R[:, i] = 1e-300
             continue
         with np.errstate(all="ignore"):

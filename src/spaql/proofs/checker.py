@@ -1,10 +1,10 @@
 """The independent checker: a certificate is verified without search, by other code and other
 arithmetic.
 
-It runs the plant's own Python functions on its own intervals (quantities.py, enclosures.py) and
-works out anew what the controller does. From a certificate it takes what may be chosen freely, such
-as a matrix, a box or the order of cells, and checks with it every inequality of the theorem. A
-wrong number can make it refuse, never accept.
+It writes down what the plant's own Python functions do (plant_runs.py), works that out in
+intervals of its own (checked_work.py), and finds anew what the controller does. From a certificate
+it takes what may be chosen freely, such as a matrix, a box or the order of cells, and checks with
+it every inequality of the theorem. A wrong number can make it refuse, never accept.
 """
 
 import math
@@ -15,9 +15,7 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.plants.problem import Problem
-from spaql.proofs.plant_runs import inputs, runs
-from spaql.proofs.quantities import Quantity
-from spaql.proofs.ways import Way
+from spaql.proofs.plant_runs import Value, runs
 from spaql.trees.laws import CLIP, ORDERED, THRESHOLD
 from spaql.trees.tree import LEAF, Tree
 
@@ -63,17 +61,20 @@ def seen_from(loop: CheckedLoop, boxes: Array, centres: Array) -> Seen:
     """What is observed; a plant whose `observe` branches is not checked."""
     plant = loop.problem.plant
     assert plant is not None
+    look: Any = plant.observe
     points = np.stack([centres, centres], axis=2)
 
-    def observed(where: Array, slopes: bool) -> list[Quantity]:
-        if plant.observe is None:
-            return inputs(Way([], len(where), False), where, slopes)
-        results = list(runs(plant.observe.python, where, slopes, False))
+    if look is None:
+        count, d = centres.shape
+        unit = np.broadcast_to(np.eye(d), (count, d, d))
+        return Seen(boxes[..., 0], boxes[..., 1], unit, unit, centres, centres, np.zeros((count, d)))
+
+    def observed(where: Array, slopes: bool) -> list[Value]:
+        results = list(runs(look.python, where, slopes, False))
         require(len(results) == 1, "`observe` branches")
         way, result = results[0]
         require(way.finite if slopes else True, "what is observed is not defined everywhere in a set")
-        number = inputs(way, where, slopes)[0]
-        return [number.of(item) for item in result]  # what is observed may be a constant
+        return [item if isinstance(item, Value) else _constant(item, where) for item in result]
 
     over, at = observed(boxes, True), observed(points, False)
     slopes = [item.slope for item in over]
@@ -84,6 +85,11 @@ def seen_from(loop: CheckedLoop, boxes: Array, centres: Array) -> Seen:
             [item.low for item in at], [item.high for item in at], [item.error for item in over],
         ))
     )  # fmt: skip
+
+
+def _constant(number: Any, boxes: Array) -> Value:
+    value, flat = np.full(len(boxes), float(number)), np.zeros(boxes.shape[:2])
+    return Value(value, value, (flat, flat), np.zeros(len(boxes)), -1)
 
 
 class WeightedSum(NamedTuple):

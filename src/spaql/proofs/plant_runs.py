@@ -1,52 +1,31 @@
-"""A plant's own Python functions on quantities: every way through them, and mathematics in the
-place of modules."""
+"""A plant's own Python functions on boxes: every way through them is written down once (checked_program.py), with
+mathematics in the place of modules."""
 
 import builtins
+import functools
 import math
 import types
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
-from spaql.proofs.checked_series import PowerSeries, series_of
-from spaql.proofs.quantities import Quantity, function
-from spaql.proofs.ways import Way
+from spaql.proofs.checked_program import MAX, MIN, Program, Recorded, Truth, Written, program_of, whole_program
+from spaql.proofs.checked_series import PowerSeries, series_of, solution
+from spaql.proofs.checked_work import worked
 
 MOST_WAYS = 256
+DEGREE = 5  # of the remainder of Taylor's series
 
 
 def extreme(a: Any, b: Any, largest: bool) -> Any:
-    """max or min of two; where either may be it, the hull of both derivatives."""
-    if not isinstance(a, Quantity) and not isinstance(b, Quantity):
+    """max or min of two."""
+    if not isinstance(a, Recorded) and not isinstance(b, Recorded):
         return builtins.max(a, b) if largest else builtins.min(a, b)
-    a, b = (a, a.of(b)) if isinstance(a, Quantity) else (b.of(a), b)
-    pick = np.maximum if largest else np.minimum
-    slope = None
-    if a.slope is not None:
-        only_a = (a.low >= b.high) if largest else (a.high <= b.low)
-        only_b = (b.low >= a.high) if largest else (b.high <= a.low)
-        low = np.where(
-            only_a[:, None],
-            a.slope[0],
-            np.where(only_b[:, None], b.slope[0], np.minimum(a.slope[0], b.slope[0])),
-        )
-        high = np.where(
-            only_a[:, None],
-            a.slope[1],
-            np.where(only_b[:, None], b.slope[1], np.maximum(a.slope[1], b.slope[1])),
-        )
-        slope = low, high
-    range_ = pick(a.low, b.low), pick(a.high, b.high)
-    # where every program takes the same one, it is off by no more than that one is
-    sign = 1.0 if largest else -1.0
-    above = np.minimum(sign * a.low, sign * a.high) - np.maximum(sign * b.low, sign * b.high)
-    below = np.minimum(sign * b.low, sign * b.high) - np.maximum(sign * a.low, sign * a.high)
-    off = (a.error + b.error) * 1.01
-    error = np.where(above > off, a.error, np.where(below > off, b.error, np.maximum(a.error, b.error)))
-    return Quantity(a.way, range_, slope, error, a.way.number(largest, a.key, b.key))
+    a, b = (a, a.of(b)) if isinstance(a, Recorded) else (b.of(a), b)
+    return a.with_(MAX if largest else MIN, b)
 
 
 OF_ONE = ("sin", "cos", "exp", "log", "sqrt", "tanh", "atan", "floor")
@@ -56,7 +35,7 @@ def _of_one(name: str) -> Callable[[Any], Any]:
     def of_any(x: Any) -> Any:
         if isinstance(x, PowerSeries):
             return series_of(name, x)
-        return function(name, x) if isinstance(x, Quantity) else getattr(math, name)(x)
+        return x.called(name) if isinstance(x, Recorded) else getattr(math, name)(x)
 
     return of_any
 
@@ -81,17 +60,17 @@ NAMES |= {
     "radians": lambda x: x * (math.pi / 180.0),
     "degrees": lambda x: x * (180.0 / math.pi),
 }
-MIN, MAX = _folded(False), _folded(True)
+LEAST, MOST = _folded(False), _folded(True)
 MORE = {
     "abs": abs,
     "absolute": abs,
-    "minimum": MIN,
-    "maximum": MAX,
+    "minimum": LEAST,
+    "maximum": MOST,
     "arctan": NAMES["atan"],
-    "clip": lambda x, low, high: MIN(MAX(x, low), high),
+    "clip": lambda x, low, high: LEAST(MOST(x, low), high),
     "sign": lambda x: 1.0 if x > 0.0 else -1.0 if x < 0.0 else 0.0,
 }
-PLAIN = {"min": MIN, "max": MAX, "float": lambda x: x if isinstance(x, Quantity | PowerSeries) else float(x)}
+PLAIN = {"min": LEAST, "max": MOST, "float": lambda x: x if isinstance(x, Recorded | PowerSeries) else float(x)}
 
 
 class _Mathematics:
@@ -145,32 +124,113 @@ def _used(code: types.CodeType) -> set[str]:
     return {*code.co_names, *(name for part in inner for name in _used(part))}
 
 
-def inputs(way: Way, boxes: Array, slopes: bool) -> list[Quantity]:
-    """One quantity per column of (boxes, inputs, 2)."""
-    count, width = boxes.shape[:2]
-    unit = np.broadcast_to(np.eye(width), (count, width, width))
-    return [
-        Quantity(way, (boxes[:, j, 0].copy(), boxes[:, j, 1].copy()), (unit[:, j], unit[:, j]) if slopes else None,
-                 np.zeros(count), way.number("input", j))
-        for j in range(width)
-    ]  # fmt: skip
+class Value(NamedTuple):
+    """Of a number over boxes: its range, derivatives (boxes, inputs) if they were asked, what a program is off."""
+
+    low: Array
+    high: Array
+    slope: tuple[Array, Array] | None
+    error: Array
+    place: int  # that of input j is j
+
+
+class ForSure(NamedTuple):
+    """Of a truth: where it surely holds, and where it surely does not."""
+
+    surely: Array
+    surely_not: Array
+
+
+class Way(NamedTuple):
+    """One way through a function, over boxes."""
+
+    taken: tuple[bool, ...]  # the answers
+    possible: Array  # which boxes can go this way
+    finite: Array  # where all values are: a quotient by zero has none, nor has log(-1)
+
+
+class Recording(NamedTuple):
+    """One way as it was written down."""
+
+    written: Written
+    program: Program
+    result: Any
+
+
+@functools.lru_cache(maxsize=64)
+def recordings(plain: Any, inputs: int) -> dict[tuple[bool, ...], Recording]:
+    """Every way through a function of so many numbers, by its answers."""
+    copy, pending, ways = runnable(plain), [list[bool]()], dict[tuple[bool, ...], Recording]()
+    while pending:
+        written = Written(pending.pop())
+        result = copy(*written.inputs(inputs))
+        taken, first = written.taken, len(written.given)
+        ways[tuple(taken)] = Recording(written, whole_program(written, inputs), _answered(result, written))
+        pending += [[*taken[:k], not taken[k]] for k in range(first, len(taken))]
+        if len(ways) > MOST_WAYS:
+            raise SpaqlError(f"more than {MOST_WAYS} ways through the plant: it cannot be checked")
+    return ways
+
+
+def _answered(result: Any, written: Written) -> Any:
+    """What was asked on this way has its answer."""
+    if isinstance(result, tuple | list):
+        return tuple(_answered(item, written) for item in result)
+    return written.answers.get(result.place, result) if isinstance(result, Truth) else result
 
 
 def runs(
-    plain: Any, boxes: Array, slopes: bool, cutting: bool, answers: list[bool] | None = None, narrow: Any = None
+    plain: Any, boxes: Array, slopes: bool, cutting: bool, answers: tuple[bool, ...] | None = None
 ) -> Iterator[tuple[Way, Any]]:
-    """Every way through a function on these boxes, with its result. `answers`: this way alone; `narrow`: what more is
-    known of a difference that is compared with zero."""
-    copy, pending, count = runnable(plain), [answers or []], 0
-    while pending:
-        way = Way(pending.pop(), len(boxes), cutting, narrow)
-        with np.errstate(all="ignore"):
-            result = copy(*inputs(way, boxes, slopes))
-        if answers is None:
-            pending += [
-                [*way.taken[:k], not way.taken[k]] for k in range(len(way.given), len(way.taken))
-            ]
-        count += 1
-        if count > MOST_WAYS:
-            raise SpaqlError(f"more than {MOST_WAYS} ways through the plant: it cannot be checked")
-        yield way, result
+    """Every way through a function on these boxes, (boxes, inputs, 2), with its result. `answers`: this way alone, and
+    nothing is asked on it; `cutting`: ranges are cut by the answers."""
+    ways = recordings(plain, boxes.shape[1])
+    for taken, (_, program, result) in ways.items() if answers is None else [(answers, ways[answers])]:
+        over = worked(program, boxes, slopes, cutting)
+
+        def filled(item: Any, over: Any = over) -> Any:
+            if isinstance(item, tuple):
+                return tuple(filled(part) for part in item)
+            if isinstance(item, Truth):
+                return ForSure(over.low[item.place] == 1.0, over.high[item.place] == 1.0)
+            if not isinstance(item, Recorded):
+                return item
+            k = item.place
+            slope = (over.slope_low[k].T, over.slope_high[k].T) if slopes else None
+            return Value(over.low[k], over.high[k], slope, over.error[k], k)
+
+        yield Way(taken, over.possible, over.finite), filled(result)
+
+
+# -- a differential equation -------------------------------------------------------------------------------------------
+
+
+class Taylor(NamedTuple):
+    """Of the solution, as functions of state, action and the time since: f, the polynomial and action, x[K]."""
+
+    rates: Program
+    polynomial: Program
+    rest: Program
+
+
+@functools.lru_cache(maxsize=4)
+def taylor(derivative: Any, d: int, m: int) -> Taylor:
+    written = Written()
+    *numbers, time = written.inputs(d + m + 1)
+    held = numbers[d:]
+    x, ends = solution(runnable(derivative), numbers[:d], held), []
+    for j in range(d):
+        total: Any = x[j][DEGREE - 1]
+        for k in reversed(range(DEGREE - 1)):
+            total = x[j][k] + (0.0 if isinstance(total, float) and total == 0.0 else total * time)
+        ends.append(total)
+    programs = [x[j][1] for j in range(d)], [*ends, *held], [x[j][DEGREE] for j in range(d)]
+    return Taylor(*(program_of(results, written, d + m + 1) for results in programs))
+
+
+def taylor_of(plant: Any) -> Taylor:
+    return taylor(plant.flow.derivative, plant.state_dim, plant.action_dim)
+
+
+def without_time(boxes: Array) -> Array:
+    return np.concatenate([boxes, np.zeros((len(boxes), 1, 2))], axis=1)
