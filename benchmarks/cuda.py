@@ -3,6 +3,8 @@
     python benchmarks/cuda.py                                     the tables of docs/speed.md
     python benchmarks/cuda.py laws pendulum --leaves 8            ten seeds of a search, several at a time
     python benchmarks/cuda.py laws pendulum acrobot --leaves 2 4 8  the best of at most so many laws
+    python benchmarks/cuda.py worst                               the worst episode of ten million
+    python benchmarks/cuda.py atlas --seeds 2                     Atlas with its searches on the card
 
 Several processes on one card want its server: `nvidia-cuda-mps-control -d`. Mean and worst of the seeds from 1000 on.
 """
@@ -42,6 +44,33 @@ def certificate(episodes):
     print(f"\ncartpole-500, {time.perf_counter() - begin:.1f} s:\n{certified.certificate}")
 
 
+def worst_case(episodes):
+    from spaql.cuda.card_speed import tree_of
+
+    problem = spaql.make("cartpole-swing-up")
+    policy = Policy(problem, tree_of(problem), "law tree", "by hand")
+    for device, count in (("cpu", 10_000), ("cuda", 10_000), ("cuda", episodes)):
+        begin = time.perf_counter()
+        worst = policy.falsify(count, device=device)
+        print(f"falsify on {device}, {count:,} episodes, {time.perf_counter() - begin:.1f} s: {worst.total!r}", flush=True)
+
+
+def atlas(seeds):
+    """Wall and CPU seconds of Atlas with its searches on the card, and whether it finds the laws of the CPU."""
+    print("| plant | samples | CPU: wall s, CPU s | card: wall s, CPU s | same laws |\n|---|---|---|---|---|")
+    for name, samples in (("cartpole-swing-up", 320), ("pendulum", 300), ("cartpole", 300)):
+        rows, laws = {"cpu": [], "cuda": []}, {"cpu": [], "cuda": []}
+        for seed in range(1000, 1000 + seeds):
+            for device in rows:
+                begin, used = time.perf_counter(), time.process_time()
+                agent = spaql.Atlas(spaql.make(name), seed=seed, controller="laws", device=device)
+                agent.learn(samples=samples, progress=False)
+                laws[device].append(agent.policy().to_text(share=False))
+                rows[device].append((time.perf_counter() - begin, time.process_time() - used))
+        cells = ["{:.1f}, {:.1f}".format(*np.mean(row, axis=0)) for row in rows.values()]
+        print(f"| {name} | {samples} | {cells[0]} | {cells[1]} | {laws['cpu'] == laws['cuda']} |", flush=True)
+
+
 def searched(job):
     """Fresh returns of the best laws of a search with at most so many leaves."""
     from spaql.cuda.card_rollouts import evaluated_on_card
@@ -77,7 +106,7 @@ def laws(names, sizes, effort, samples, seeds, jobs):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", nargs="?", choices=["speed", "laws"], default="speed")
+    parser.add_argument("what", nargs="?", choices=["speed", "laws", "worst", "atlas"], default="speed")
     parser.add_argument("problems", nargs="*", default=["pendulum"])
     parser.add_argument("--leaves", type=int, nargs="+", default=[8])
     parser.add_argument("--effort", type=float, default=8.0)
@@ -86,7 +115,11 @@ if __name__ == "__main__":
     parser.add_argument("--jobs", type=int, default=10)
     parser.add_argument("--certified", type=float, default=CERTIFIED)
     given = parser.parse_args()
-    if given.what == "speed":
+    if given.what == "worst":
+        worst_case(10**7)
+    elif given.what == "atlas":
+        atlas(given.seeds)
+    elif given.what == "speed":
         speed()
         certificate(int(given.certified))
     else:

@@ -1,16 +1,18 @@
 """Run with NUMBA_ENABLE_CUDASIM=1: prints what Numba's simulator of a card gives beside the CPU, as JSON."""
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 
 import spaql
+from spaql.gp.learned_problem import imagined, starts_of
 from spaql.laws.card_trials import CardTrials
 from spaql.laws.lock_step import MIN_SPREAD, Course, side_by_side
 from spaql.laws.search import Search
 from spaql.laws.trials import Trials, seeds_of
 from spaql.laws.vector import all_free, declared_units, numbers_of, population, with_numbers
+from spaql.learners.atlas.atlas_controller import model_at, told_problem
 from spaql.policy.outputs import kinds_of, leaf
 from spaql.policy.policy import Policy
 from spaql.trees.edits import constant, split, split_law
@@ -60,6 +62,10 @@ policy = Policy(noisy, two_laws(noisy, 0), "law tree", "")
 card, cpu = (policy.certify(7, 3, date="2026-01-31", device=device).certificate for device in ("cuda", "cpu"))
 told["certificates"] = card == cpu
 
+for by in ("return", "limits"):
+    cpu, card = (policy.falsify(60, 2, by=by, fresh=7, device=device) for device in ("cpu", "cuda"))
+    told[f"the worst episode by {by}"] = (cpu.total, cpu.start, cpu.excess) == (card.total, card.start, card.excess)
+
 trials, problem = Trials(spaql.make("pendulum", horizon=6)), spaql.make("pendulum", horizon=6)
 tree = two_laws(problem, 0)
 free = all_free(tree, np.ones(3, bool))
@@ -89,6 +95,28 @@ def in_turn(search, tasks, course):
         search.advance(task, *course)
         yield task
 
+
+
+
+def learned(name, use_known):
+    """A model with three functions, of forty random steps."""
+    problem, acting = spaql.make(name), np.random.default_rng(1)
+    agent, env = spaql.Atlas(problem, use_known=use_known), problem.open_env()
+    before = env.reset(seed=0)[0]
+    for _ in range(40):
+        action = problem.native_one()(problem.actions.some(5, 5)[acting.integers(2)])
+        after, reward, terminated, *_ = env.step(action)
+        agent.update(before, action, reward, after, terminated)
+        before = env.reset()[0] if terminated else after
+    problem, data = told_problem(agent), agent.state.memory.data(40)
+    at = rng.normal(size=(9, data.states.shape[1] + 1))
+    drawn = imagined(problem, model_at(agent, 40), data, starts_of(problem, data, rng), rng, 3, at)
+    return replace(drawn, horizon=4)
+
+
+for name, use_known in (("pendulum", False), ("cartpole", False), ("cartpole", True)):
+    problem = learned(name, use_known)
+    told[f"a model of {name}, reward known: {use_known}"] = same(problem, two_laws(problem, kinds_of(problem.actions)[0]))
 
 rng_states = rng.normal(size=(50, 4))
 together, alone = searched(lambda search, *rest: side_by_side(search, search.trials, *rest)), searched(in_turn)

@@ -37,6 +37,7 @@ DOORS = {
     ("learners/forest_agent.py", "training/forest_loop.py"),
     ("policy/policy.py", "training/closed_loop.py"),
     ("training/closed_loop.py", "cuda/card_rollouts.py"),
+    ("training/falsify.py", "cuda/card_rollouts.py"),
     ("policy/probes.py", "proofs/prove.py"),
     ("policy/policy.py", "proofs/check_proof.py"),
     ("training/episode.py", "analysis/episode_figure.py"),

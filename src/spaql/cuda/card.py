@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from spaql.ground import fastmath
 from spaql.ground.errors import SpaqlError, one_line
 from spaql.ground.numba_version import errors, numba
 from spaql.plants.compile import names_in
@@ -78,6 +79,8 @@ def translated(value: Any) -> Any:
     """A compiled function of ours as one of the card, with all that it calls; anything else as it is."""
     if isinstance(value, types.ModuleType):
         return _module(value)
+    if value is fastmath.fused:
+        return _fused if is_simulated() else opened().fma
     python = getattr(value, "py_func", None)
     if python is None:
         return value
@@ -85,6 +88,11 @@ def translated(value: Any) -> Any:
         inlined = {} if is_simulated() else {"forceinline": True}
         _translated[python] = opened().jit(device=True, **inlined)(_with_globals(python))
     return _translated[python]
+
+
+def _fused(a: Any, b: Any, c: Any) -> Any:
+    """`fastmath.fused` in Python: a product of two single numbers is exact in double precision."""
+    return np.float32(np.float64(a) * np.float64(b) + np.float64(c))
 
 
 def _with_globals(python: Callable[..., Any]) -> Callable[..., Any]:

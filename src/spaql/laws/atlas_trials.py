@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spaql.cuda.card import opened
 from spaql.gp.learned_problem import imagined, starts_of
 from spaql.gp.model import Model
 from spaql.gp.transitions import Data
@@ -63,6 +64,8 @@ class TrialsLoop(AtlasLoop):
 
     def __init__(self, agent: "Atlas", rollouts: int, stop: "threading.Event", samples: int | None) -> None:
         super().__init__(agent, rollouts, stop, samples)
+        if agent.device == "cuda":
+            opened()  # one line before the first sample is taken, not after the last
         self.ahead: LookAhead | None = None
         self.wait = Wait(agent.state.memory.n, samples, agent.state.grown[-1].samples if agent.state.grown else 0)
         if agent.state.modelled:
@@ -132,7 +135,7 @@ class TrialsLoop(AtlasLoop):
         with self.wait.search(len(data.states), self.tell):
             laws = laws_in(
                 agent.problem_told, model, data, agent.seed, earlier, teacher=teacher, last=False,
-                stop=self.stop,
+                stop=self.stop, device=agent.device,
             )  # fmt: skip
         grown.append(Grown(len(data.states), ScoredTree(laws.tree, float(laws.returns.mean()))))
         return laws.tree

@@ -6,7 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.compress.arena import finite
-from spaql.cuda.card_rollouts import CardRollouts, Leaves, leaves_of, plant_for, returns_on_card
+from spaql.cuda.card import opened
+from spaql.cuda.card_rollouts import CardRollouts, plant_for, returns_on_card
+from spaql.cuda.card_text import Leaves, leaves_of
 from spaql.ground.arrays import Array
 from spaql.laws.trials import Trials, keys_of
 from spaql.plants.problem import Problem
@@ -19,6 +21,17 @@ class Asked(NamedTuple):
     forest: Tree  # trees one behind the other, with as many nodes each
     trees: int
     seeds: Array
+
+
+def trials_on(
+    device: str, problem: Problem, left: int | None, stopped: Callable[[], bool], jobs: int = 1
+) -> Trials:
+    """Trials on a card, which is looked for at once, or on the CPU."""
+    if device == "cpu":
+        return Trials(problem, left, stopped, jobs)
+    plant_for(problem)
+    opened()
+    return CardTrials(problem, left, stopped)
 
 
 class CardTrials(Trials):

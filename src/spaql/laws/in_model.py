@@ -26,6 +26,7 @@ from spaql.gp.transitions import Data, inputs_of, stretch_of
 from spaql.ground.arrays import Array
 from spaql.ground.progress import at_work
 from spaql.ground.streams import LAWS_SEARCHED
+from spaql.laws.card_trials import trials_on
 from spaql.laws.classical import local_laws
 from spaql.laws.judge import LAWS, WORTH, Judge
 from spaql.laws.lessons import Lessons, distilled, fitted_partitions
@@ -71,7 +72,7 @@ class Found(NamedTuple):
 
 def laws_in(
     problem: Problem, model: Model, data: Data, seed: int, earlier: Sequence[Tree] = (), table: Tree | None = None,
-    teacher: Tree | None = None, last: bool = True, stop: threading.Event | None = None,
+    teacher: Tree | None = None, last: bool = True, stop: threading.Event | None = None, device: str = "cpu",
 ) -> Found:  # fmt: skip
     """The best laws in the model of the data; `earlier`: trees that may be better still; `table`:
     perhaps better.
@@ -80,11 +81,11 @@ def laws_in(
     effort.
 
     A table teaches, too; a `teacher` only teaches. `stop`: once set, the best so far is returned
-    soon.
+    soon. `device`: where the episodes of the races run; look-ahead and what is reported stay on the CPU.
     """
     with threadpool_limits(1, "blas"):  # small matrices: threads cost more than they save, and may change last bits
         effort = (1.0 if last else TRIAL_EFFORT) * search_cost(len(data.states))
-        search = _LawSearch(problem, model, data, seed, earlier, table, stop or threading.Event(), effort)
+        search = _LawSearch(problem, model, data, seed, earlier, table, stop or threading.Event(), effort, device)
         return search.run(last, [tree for tree in (table, teacher) if tree is not None])
 
 
@@ -93,9 +94,9 @@ class _LawSearch:
 
     def __init__(
         self, problem: Problem, model: Model, data: Data, seed: int, earlier: Sequence[Tree], table: Tree | None,
-        stop: threading.Event, effort: float,
+        stop: threading.Event, effort: float, device: str,
     ) -> None:  # fmt: skip
-        self.stopped, self.effort = stop.is_set, effort
+        self.stopped, self.effort, self.device = stop.is_set, effort, device
         at_work(SEARCHING, 0.0, 1.0)
         self.rng = np.random.default_rng([seed, len(data.states)])
         self.starts, stretch = starts_of(problem, data, self.rng), stretch_of(problem.horizon, data)
@@ -186,14 +187,15 @@ class _LawSearch:
         judge.floor = judge.mean
         for tree in trees:
             judge.offer(tree)
-        return judge, Trials(drawn, stopped=self.stopped), int(self.effort * SEARCH_KERNELS / step_cost(drawn))
+        trials = trials_on(self.device, drawn, None, self.stopped)
+        return judge, trials, int(self.effort * SEARCH_KERNELS / step_cost(drawn))
 
     def longer(self, judge: "Judge") -> tuple["Judge", Trials]:
         """A judge of episodes that go on, and trials of them."""
         lasting = replace(judge.problem, horizon=LASTING_HORIZONS * self.problem.horizon)
         other = Judge(lasting, self.seed, len(self.data.states), LASTING_HORIZONS * self.most)
         other.best, other.returns, other.floor = judge.best, other.returns_of(judge.best), judge.floor
-        return other, Trials(lasting, stopped=self.stopped)
+        return other, trials_on(self.device, lasting, None, self.stopped)
 
     def show(self, trials: Trials, begin: float, part: float) -> None:
         """Steps from here on are this part of the whole search, which begins there."""

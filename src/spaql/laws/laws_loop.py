@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 from spaql.ground.arrays import Array
 from spaql.ground.progress import advance
 from spaql.ground.streams import LAWS_CHOSEN, LAWS_REST, SELECT_PLANT
-from spaql.laws.card_trials import CardTrials
+from spaql.laws.card_trials import trials_on
 from spaql.laws.environments import Job
 from spaql.laws.lessons import fitted_laws
 from spaql.laws.provable import prefer_provable, refuse_unprovable
@@ -39,7 +39,7 @@ class LawsLoop:
         wanted, looked = strict(agent.searched)
         left = None if samples is None else samples - self.kept
         given = wanted, left, stop.is_set
-        self.trials = CardTrials(*given) if agent.device == "cuda" else Trials(*given, agent.jobs)
+        self.trials = trials_on(agent.device, *given, jobs=agent.jobs)
         self._count(min(looked, looked if samples is None else samples))
         self.trials.tell = self._tell
         spared = left if agent.searched.ends == "success" else samples  # what is kept for little makes no difference

@@ -85,14 +85,16 @@ class Probes:
         )  # fmt: skip
 
     def falsify(
-        self: "Falsifiable", episodes: int | None = None, seed: int = 0, *, by: str | None = None, fresh: int = 1000
-    ) -> Worst:
+        self: "Falsifiable", episodes: int | None = None, seed: int = 0, *, by: str | None = None, fresh: int = 1000,
+        device: str = "cpu",
+    ) -> Worst:  # fmt: skip
         """Search for the worst episode: over start states, drawn parameters, references, disturbances and noise.
 
         - `episodes`: how many the search tries; 2000, and 50 in Gymnasium environments
         - `by`: what is worst, "return" (the lowest) or "limits" (the largest excess over one, as share of the range of
           its variable); without it "limits", if the problem has any
         - `fresh`: ordinary episodes, those of `evaluate(seed=seed)`, to compare with; the search begins at their worst
+        - `device`: "cuda" runs the episodes of the search on a graphics card, with the same outcome
 
         On compiled plants everything random in an episode comes of uniform numbers: those of the start are searched
         one by one, between 0.001 and 0.999, so that what is normal stays within 3.7 standard deviations; those of the
@@ -102,7 +104,7 @@ class Probes:
         """
         from spaql.training.falsify import falsify
 
-        return falsify(self, episodes, seed, by, fresh)
+        return falsify(self, episodes, seed, by, fresh, device)
 
     def prove(
         self: "Decides", never: Any = None, reach: Any = None, start: Any = None, steps: Any = None, *, at: Any = None,

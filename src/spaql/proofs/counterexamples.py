@@ -13,7 +13,7 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.proofs.questions import Question, windows_in_steps
-from spaql.training.falsify import Outcomes, Points, search
+from spaql.training.worst_points import Outcomes, Points, search
 from spaql.trees.tree import Tree, decide
 
 TRIED = 256

@@ -6,7 +6,7 @@ table        a plan, made again with more data   training/atlas_loop.py, plan.py
   values     at support points                   support.py, values.py
 controller   found with all data                 atlas_controller.py, imagine.py
 
-Equation numbers of the table: docs/atlas-table.md. What is saved: state.py.
+Equations of the table: docs/atlas-table.md. What is saved: state.py.
 """
 
 import threading
@@ -19,7 +19,7 @@ import numpy as np
 from spaql.gp.learned_problem import FEWEST
 from spaql.ground import streams
 from spaql.ground.arrays import Array
-from spaql.ground.checks import FAR, bit, numbers, whole
+from spaql.ground.checks import DEVICES, FAR, bit, numbers, whole
 from spaql.ground.errors import SpaqlError
 from spaql.learners.agent import Agent
 from spaql.learners.atlas.atlas_controller import (
@@ -100,6 +100,7 @@ class Atlas(Agent):
     explore: bool = option("half of the samples explore states with few data", switch, default=True)
     chance: float = option("probability of a random action in training", number(0.0, 1.0), default=0.1)
     gamma: float = option("discount", number(0.0, 0.9999, above=True), default=0.995)
+    device: str = option("where laws are tried in the model: cpu, or cuda: a card", one_of(*DEVICES), default="cpu")
     state: AtlasState = field(init=False)
     settings: Settings = field(init=False)
     actions: Array = field(init=False)  # (n, axes), physical: the actions among which plans choose
