@@ -8,6 +8,7 @@ import contextlib
 import functools
 import importlib.util
 import math
+import re
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -32,6 +33,7 @@ def opened() -> Any:
     """`numba.cuda`, if a card can be used."""
     if not is_simulated() and importlib.util.find_spec("numba_cuda") is None:  # what Numba itself has is no longer kept
         raise SpaqlError("device=\"cuda\" needs numba-cuda: pip install 'spaql[cuda]'")
+    vars(numba.config)["CUDA_LOW_OCCUPANCY_WARNINGS"] = 0  # small launches are meant to be small
     try:
         cuda: Any = importlib.import_module("numba.cuda")
         cuda.current_context()
@@ -80,7 +82,7 @@ def translated(value: Any) -> Any:
     if isinstance(value, types.ModuleType):
         return _module(value)
     if value is fastmath.fused:
-        return _fused if is_simulated() else opened().fma
+        value = _simulated_fused if is_simulated() else _fused()
     python = getattr(value, "py_func", None)
     if python is None:
         return value
@@ -90,8 +92,19 @@ def translated(value: Any) -> Any:
     return _translated[python]
 
 
-def _fused(a: Any, b: Any, c: Any) -> Any:
-    """`fastmath.fused` in Python: a product of two single numbers is exact in double precision."""
+@functools.cache
+def _fused() -> Any:
+    """`fastmath.fused` of the card; Numba knows `cuda.fma` by this name only."""
+    cuda = opened()
+
+    def fused(a: Any, b: Any, c: Any) -> Any:
+        return cuda.fma(a, b, c)
+
+    return cuda.jit(device=True, forceinline=True)(fused)
+
+
+def _simulated_fused(a: Any, b: Any, c: Any) -> Any:
+    """The same in Python: a product of two single numbers is exact in double precision."""
     return np.float32(np.float64(a) * np.float64(b) + np.float64(c))
 
 
@@ -124,11 +137,18 @@ def launched(name: str, kernel: Any, count: int, *arguments: Any) -> None:
             kernel[-(-count // THREADS), THREADS](*arguments)
         cuda.synchronize()
     except errors.NumbaError as error:
-        said = one_line(str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__, 160)
+        said = one_line(_cause(str(error)), 160)
         raise SpaqlError(f"{name} does not compile for the card ({said}): {USE_CPU}") from error
     except Exception as error:  # of the driver: memory, a card that is busy or has been lost
         said = one_line(f"{type(error).__name__}: {error}", 160)
         raise SpaqlError(f"the card failed on {name} ({said}): free its memory, or {USE_CPU}") from error
+
+
+def _cause(message: str) -> str:
+    """The line of Numba's message that says why: those around it name its own passes and files."""
+    lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", message).splitlines() if line.strip()]
+    plain = [line for line in lines if not line.startswith(("Failed in", "During", "File ", "<source", "---"))]
+    return (plain or lines or ["its compiler does not say why"])[0]
 
 
 THREADS = 128  # of a block

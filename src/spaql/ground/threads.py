@@ -22,7 +22,10 @@ def parts_of(count: int, least: int) -> list[tuple[int, int]]:
 
 
 def side_by_side(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
-    """What tasks give, each in a thread of its own; they must not depend on each other."""
+    """What tasks give, each in a thread of its own; they must not depend on each other.
+
+    Nor may they compute a cached property that others use: from Python 3.12 on, two threads may both compute it.
+    """
     if len(tasks) == 1:
         return [tasks[0]()]
     with ThreadPoolExecutor(len(tasks)) as pool:

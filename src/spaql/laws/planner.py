@@ -77,17 +77,19 @@ def planned(problem: Problem, seed: int, room: int) -> Planned:
     plant, key, look = problem.plant, np.uint64(plant_seed(seed, LAWS_PLANNED, 0)), look_of(problem, cover)
     returns = np.zeros(episodes)
 
-    def some(first: int, last: int) -> tuple[Array, Array, Array]:
+    batch = plant.batch  # what is computed once per plant is computed before there are threads
+
+    def some(lanes: Lanes, first: int, last: int) -> tuple[Array, Array, Array]:
         states, actions = np.empty(((last - first) * steps, d)), np.empty(((last - first) * steps, axes))
         used = np.zeros(2, np.int64)
         _episodes(
-            *plant.batch, stage_of(plant, steps), new_lanes(plant), look, new_scratch(problem), key, first,
+            *batch, stage_of(plant, steps), lanes, look, new_scratch(problem), key, first,
             returns[first:last], states, actions, used,
         )  # fmt: skip
         return states[: used[0]], actions[: used[0]], used
 
     parts = parts_of(episodes, 1) if plant.costly else [(0, episodes)]
-    states, actions, used = zip(*side_by_side([partial(some, *part) for part in parts]), strict=True)
+    states, actions, used = zip(*side_by_side([partial(some, new_lanes(plant), *part) for part in parts]), strict=True)
     seen, applied = np.concatenate(states), np.concatenate(actions)
     sound = np.isfinite(seen).all(axis=1)
     return Planned(seen[sound], applied[sound], returns, int(sum(used)[1]))

@@ -267,10 +267,10 @@ class Trials:
         parts = parts_of(len(seeds), LANES // 2) if together else [(0, len(seeds))]
         while len(self.lanes) < len(parts):
             self.lanes.append(new_lanes(plant))
-        stage, keys = stage_of(plant, horizon), keys_of(seeds)
+        batch, stage, keys = plant.batch, stage_of(plant, horizon), keys_of(seeds)
 
         def some(lanes: Lanes, first: int, last: int) -> int:
-            steps = kernel(*plant.batch, stage, who, lanes, Episodes(np.uint64(0), returns, first, last, keys), *kept)
+            steps = kernel(*batch, stage, who, lanes, Episodes(np.uint64(0), returns, first, last, keys), *kept)
             lanes.fault[0] = OK  # a law that drives the plant out of all numbers has lost; the search goes on
             return int(steps)
 

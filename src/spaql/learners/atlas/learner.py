@@ -72,8 +72,7 @@ class Atlas(Agent):
         default="best",
     )
     use_known: bool = option(
-        "laws use the reward and the end of episodes where the problem knows them, "
-        "instead of learning them",
+        "laws use the reward and the end of episodes where the problem knows them, instead of learning them",
         switch,
         default=True,
     )

@@ -1,10 +1,10 @@
 """A graphics card: steps per second, certificates, and how far laws get with a thousand times the samples.
 
-    python benchmarks/cuda.py                                     the tables of docs/speed.md
-    python benchmarks/cuda.py laws pendulum --leaves 8            ten seeds of a search, several at a time
-    python benchmarks/cuda.py laws pendulum acrobot --leaves 2 4 8  the best of at most so many laws
-    python benchmarks/cuda.py worst                               the worst episode of ten million
-    python benchmarks/cuda.py atlas --seeds 2                     Atlas with its searches on the card
+    python benchmarks/card.py                                     the tables of docs/speed.md
+    python benchmarks/card.py laws pendulum --leaves 8            ten seeds of a search, several at a time
+    python benchmarks/card.py laws pendulum acrobot --leaves 2 4 8  the best of at most so many laws
+    python benchmarks/card.py worst                               the worst episode of ten million
+    python benchmarks/card.py atlas --seeds 2                     Atlas with its searches on the card
 
 Several processes on one card want its server: `nvidia-cuda-mps-control -d`. Mean and worst of the seeds from 1000 on.
 """
@@ -61,12 +61,12 @@ def atlas(seeds):
     for name, samples in (("cartpole-swing-up", 320), ("pendulum", 300), ("cartpole", 300)):
         rows, laws = {"cpu": [], "cuda": []}, {"cpu": [], "cuda": []}
         for seed in range(1000, 1000 + seeds):
-            for device in rows:
+            for device, times in rows.items():
                 begin, used = time.perf_counter(), time.process_time()
                 agent = spaql.Atlas(spaql.make(name), seed=seed, controller="laws", device=device)
                 agent.learn(samples=samples, progress=False)
                 laws[device].append(agent.policy().to_text(share=False))
-                rows[device].append((time.perf_counter() - begin, time.process_time() - used))
+                times.append((time.perf_counter() - begin, time.process_time() - used))
         cells = ["{:.1f}, {:.1f}".format(*np.mean(row, axis=0)) for row in rows.values()]
         print(f"| {name} | {samples} | {cells[0]} | {cells[1]} | {laws['cpu'] == laws['cuda']} |", flush=True)
 
