@@ -15,6 +15,8 @@ from exported_programs import COMPILERS, STRICT, needs_compiler
 from loop_controllers import LOOPS, controller
 from loops import motor
 from spaql.ground.errors import SpaqlError
+from spaql.proofs.one_plant import of_rules
+from spaql.proofs.proof import Claim, Proof
 from structured_blocks import monitored
 
 NAN, FAR = math.nan, 1e101
@@ -356,3 +358,23 @@ def test_names_that_look_like_code_of_the_monitor_stay_names(tmp_path):
     expected = [scope["controller_step"](memory, row) for row in rows]
     assert [float(value) for value in told.split()] == expected
     assert [step(row)[0] for row in rows] == expected
+
+
+def test_a_region_from_a_proof_of_attraction_is_the_ellipsoid_that_no_sample_leaves():
+    """Whatever starts are open: within it every sample comes nearer, so that the monitor never acts unless the plant is another one."""
+    swing = spaql.from_ode(
+        lambda angle, rate, torque: (rate, np.sin(angle) - 0.2 * rate + 2.0 * torque), start={"angle": (-1.2, 1.2), "rate": (-1.0, 1.0)},
+        actions=spaql.Continuous((-1.0,), (1.0,), ("torque",)), dt=0.2, horizon=50, reward=lambda angle, rate, torque: 0.0, name="swing",
+    )  # fmt: skip
+    policy = spaql.law(swing, {"angle": -1.5, "rate": -1.2})
+    sides, centre = np.array([[0.5, 0.1], [-0.2, 0.4]]), np.array([0.1, 0.0])
+    claim = Claim("swing", of_rules(policy.rules), "", ("angle", "rate"), ((-1.2, 1.2), (-1.0, 1.0)), math.inf, None, False, {"angle": (-1, 1)}, (), {}, False)
+    proof = Proof(claim, ({"kind": "attraction", "centre": centre.tolist(), "sides": sides.tolist()},), 0.5, (((0.0, 1.0), (0.0, 1.0)),), {})
+    region = spaql.Monitor(proof, 0.0, ellipsoid=True).region_of(policy)
+    around = np.linspace(0, 2 * np.pi, 50)
+    for size, inside in ((0.9999, True), (1.0001, False)):
+        states = centre + size * (sides @ [np.cos(around), np.sin(around)]).T
+        assert ((((states - region.centre) @ np.array(region.rows).T) ** 2).sum(axis=1) <= 1.0).all() == inside
+    assert "no sample leaves it" in policy.to_c(monitor=spaql.Monitor(proof, 0.0, ellipsoid=True))
+    with pytest.raises(SpaqlError, match="ellipsoid=True goes with a proof of attraction"):
+        spaql.Monitor(replace(proof, evidence=({"kind": "cells"},)), 0.0, ellipsoid=True).region_of(policy)

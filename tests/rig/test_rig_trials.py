@@ -40,8 +40,15 @@ def test_five_lines_say_what_a_trial_is_and_promises(learned):
 
 
 def test_the_controller_of_a_trial_is_the_same_in_all_its_files(learned):
-    policy = learned.controller()
-    assert (learned.said.path / "controller.c").read_text() == policy.to_c()
+    """In C and Structured Text it has a monitor: the fallback acts where the law was not seen in the model, or beyond limits."""
+    policy, expected = learned.controller(), learned.trials[1].expected
+    monitor = spaql.Monitor(expected["region"], learned.described.fallback(policy.problem))
+    assert (learned.said.path / "controller.c").read_text() == policy.to_c(monitor=monitor)
+    assert (learned.said.path / "controller.st").read_text() == policy.to_st(monitor=monitor)
+    region = monitor.of(policy).region
+    position = [axis.name for axis in policy.problem.state].index("position")
+    assert (region.low[position], region.high[position]) == (-0.8, 0.8)
+    assert np.isfinite(region.low).all()
     assert policy.problem.can_run is False
     inputs = [axis.name for axis in policy.problem.signals.inputs]
     assert inputs == ["position", "target"]

@@ -17,7 +17,16 @@ import numpy as np
 
 from spaql.data.log import read_log
 from spaql.data.table import read_table
-from spaql.export.monitor_parts import ActingRegion, AnyMonitor, Side, Sides, measured_names
+from spaql.export.monitor_parts import (
+    ATTRACTED,
+    ActingRegion,
+    AnyMonitor,
+    Side,
+    Sides,
+    around,
+    attracted,
+    measured_names,
+)
 from spaql.export.monitor_runs import MonitorEvaluation, MonitorRun, evaluate_monitor
 from spaql.ground.arrays import Array
 from spaql.ground.checks import bound, numbers, real, whole
@@ -35,7 +44,6 @@ from spaql.proofs.proof import Proof
 from spaql.trees.edits import constant
 
 MARGIN = 0.05  # of the width of what was seen
-FLATTEST = 1e-6  # variance of an ellipsoid in one direction, as share of that of its variables
 EPISODES = 100  # in which is counted how often a monitor acts
 
 
@@ -50,8 +58,8 @@ class Monitor(AnyMonitor):
     - `fallback`: a constant action, a number or one per axis; a policy, such as `spaql.pid(...)`; in Python also a
       `spaql.Controller`
     - `margin`: by how much of its width what was seen is widened, at either end
-    - `ellipsoid`: True: also within an ellipsoid around what was seen; or (centre, matrix), by variable:
-      (x - centre)' matrix (x - centre) <= 1
+    - `ellipsoid`: True: also within an ellipsoid around what was seen, or, of a proof of attraction, within that in
+      which all samples come nearer; or (centre, matrix), by variable: (x - centre)' matrix (x - centre) <= 1
     """
 
     region: Any = None
@@ -84,13 +92,15 @@ class Monitor(AnyMonitor):
 
     def region_of(self, policy: Policy) -> ActingRegion:
         """In numbers, with the limits of the problem."""
-        names, seen = measured_names(policy.problem), None
+        names, seen, proof = measured_names(policy.problem), None, None
         if isinstance(self.region, Mapping):
             low, high = _by_hand(self.region, names)
             source = "given by hand"
         elif _is_proof(self.region):
-            low, high = _proven(self.region, policy, names)
-            source = "proven bounds"
+            proof = policy.with_proof(self.region).proof
+            assert proof is not None
+            low, high = _by_hand({}, names) if self.ellipsoid is True else _proven(proof, names)
+            source = ATTRACTED if self.ellipsoid is True else "proven bounds"
         else:
             seen, source = _seen(self.region, policy)
             low, high = seen.min(axis=0), seen.max(axis=0)
@@ -107,14 +117,17 @@ class Monitor(AnyMonitor):
         region = ActingRegion(tuple(low.tolist()), tuple(high.tolist()), source=source)
         if self.ellipsoid is False:
             return region
-        centre, rows = self._ellipsoid(seen, len(names))
+        if proof is not None and self.ellipsoid is True:
+            centre, rows = attracted(proof, names)
+        else:
+            centre, rows = self._ellipsoid(seen, len(names))
         return replace(region, centre=tuple(centre.tolist()), rows=tuple(map(tuple, rows.tolist())))
 
     def _ellipsoid(self, seen: Array | None, d: int) -> tuple[Array, Array]:
         if self.ellipsoid is True:
             if seen is None:
                 raise SpaqlError("ellipsoid=True goes with what was seen: give ellipsoid=(centre, matrix)")
-            return _around(seen, self.margin)
+            return around(seen, self.margin)
         if len(self.ellipsoid) != 2:
             raise SpaqlError("ellipsoid is (centre, matrix)")
         centre, matrix = numbers("centre", self.ellipsoid[0], (d,)), numbers("matrix", self.ellipsoid[1], (d, d))
@@ -154,14 +167,12 @@ def _is_proof(region: Any) -> bool:
     return isinstance(region, Proof) or (isinstance(region, str | PathLike) and str(region).endswith(".proof.json"))
 
 
-def _proven(proof: Any, policy: Policy, names: Sequence[str]) -> tuple[Array, Array]:
-    checked = policy.with_proof(proof).proof
-    assert checked is not None
-    if not checked.holds:
+def _proven(proof: Proof, names: Sequence[str]) -> tuple[Array, Array]:
+    if not proof.holds:
         raise SpaqlError("region: the proof does not hold for all of its starts; ask for fewer, or give bounds by hand")
-    bounds = {name: ends for name, ends in checked.bound.items() if name in names}
+    bounds = {name: ends for name, ends in proof.bound.items() if name in names}
     if not bounds:
-        raise SpaqlError(f"region: the proof is about {', '.join(checked.bound)}, which the law does not see")
+        raise SpaqlError(f"region: the proof is about {', '.join(proof.bound)}, which the law does not see")
     return _by_hand(bounds, names)
 
 
@@ -205,21 +216,6 @@ def _in_loop(problem: Problem, signals: Signals, given: Any) -> Array:
         z = f.after(*x, *z, *u)
         rows += [f.seen(*after, *z)] if last else []
     return np.array(rows, float)
-
-
-def _around(seen: Array, margin: float) -> tuple[Array, Array]:
-    """The ellipsoid of the covariance that holds all that was seen; variables that never change are left to the box."""
-    centre, spread = seen.mean(axis=0), seen.std(axis=0)
-    moving = spread > 0.0
-    if not moving.any():
-        raise SpaqlError("ellipsoid: what was seen never changes; leave it out")
-    scaled = (seen[:, moving] - centre[moving]) / spread[moving]
-    values, vectors = np.linalg.eigh(scaled.T @ scaled / len(scaled))
-    rows = vectors.T / np.sqrt(np.maximum(values, FLATTEST))[:, None]
-    farthest = float(np.sqrt(((scaled @ rows.T) ** 2).sum(axis=1).max())) * (1.0 + 2.0 * margin)
-    whole = np.zeros((len(rows), len(centre)))
-    whole[:, moving] = rows / farthest / spread[moving]
-    return centre, whole
 
 
 # -- the fallback ------------------------------------------------------------------------------------------------------

@@ -5,7 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from spaql.export.heading import affine, facts, identifiers, labelled, single_at_least
+from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis
 from spaql.plants.problem import Problem
@@ -14,7 +17,11 @@ from spaql.policy.controller import Controller
 from spaql.policy.digits import number
 from spaql.policy.policy import Policy
 from spaql.policy.words import one_line, variable_names, variable_units
+from spaql.proofs.proof import Proof
 
+ROUNDED = 1e-5  # by which a proven ellipsoid is smaller, for what sums in exported code lose
+FLATTEST = 1e-6  # variance of an ellipsoid in one direction, as share of that of its variables
+ATTRACTED = "proven: no sample leaves it, and each is nearer"
 # why a fallback has taken over
 OUTSIDE, UNUSABLE_INPUT, ASKED = 1, 2, 3
 CAUSES = {OUTSIDE: "outside the region", UNUSABLE_INPUT: "a measurement is no number", ASKED: "asked for"}
@@ -46,6 +53,30 @@ class ActingRegion:
         if texts:
             tests.append(f"{' + '.join(f'{name} * {name}' for name in sums)} <= {literal(1.0)}")
         return texts, tests or [f"{words[0]} <= {words[0]}"]
+
+
+def around(seen: Array, margin: float) -> tuple[Array, Array]:
+    """The ellipsoid of the covariance that holds all that was seen; variables that never change are left to the box."""
+    centre, spread = seen.mean(axis=0), seen.std(axis=0)
+    moving = spread > 0.0
+    if not moving.any():
+        raise SpaqlError("ellipsoid: what was seen never changes; leave it out")
+    scaled = (seen[:, moving] - centre[moving]) / spread[moving]
+    values, vectors = np.linalg.eigh(scaled.T @ scaled / len(scaled))
+    rows = vectors.T / np.sqrt(np.maximum(values, FLATTEST))[:, None]
+    farthest = float(np.sqrt(((scaled @ rows.T) ** 2).sum(axis=1).max())) * (1.0 + 2.0 * margin)
+    whole = np.zeros((len(rows), len(centre)))
+    whole[:, moving] = rows / farthest / spread[moving]
+    return centre, whole
+
+
+def attracted(proof: Proof, names: Sequence[str]) -> tuple[Array, Array]:
+    """The ellipsoid of a proof that no sample leaves, whatever starts are open."""
+    evidence = proof.evidence[0] if proof.evidence else {}
+    if evidence.get("kind") != "attraction" or list(proof.claim.variables) != list(names):
+        kind = "ellipsoid=True goes with a proof of attraction, policy.prove(reach=...) of a differential equation"
+        raise SpaqlError(f"region: {kind}, about what the law sees; without it, proven bounds are taken")
+    return np.array(evidence["centre"]), np.linalg.inv(np.array(evidence["sides"])) * (1.0 + ROUNDED)
 
 
 class Side(NamedTuple):

@@ -22,20 +22,16 @@ from spaql.export.monitor_parts import (
 )
 from spaql.export.programs import Step
 from spaql.export.python import LANGUAGE, imports, law_function, loop_step, memory_text, step_body
-from spaql.ground import streams
 from spaql.ground.arrays import Array
 from spaql.ground.checks import numbers
-from spaql.ground.errors import SpaqlError
-from spaql.ground.progress import EPISODES, at_work, working
-from spaql.plants.answers import begun, steps
-from spaql.plants.environment import LoopInside, inside, open_environment
+from spaql.ground.progress import EPISODES, working
+from spaql.plants.environment import LoopInside, inside
 from spaql.plants.signals import Signals
 from spaql.policy.controller import Controller
 from spaql.policy.digits import counted, percent
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.policy import Policy
-from spaql.training.tally import Counter, new_tally
-from spaql.training.tally import counted as evaluation_of
+from spaql.training.closed_loop import Acts, played
 
 
 def to_python(policy: Policy, monitor: AnyMonitor, name: str = "controller") -> str:
@@ -213,16 +209,12 @@ class MonitorEvaluation:
 def evaluate_monitor(sides: Sides, episodes: int, seed: int) -> MonitorEvaluation:
     """Episodes of `policy.evaluate(seed=seed)`, from the same start states, in Python."""
     policy, problem = sides.policy, sides.policy.problem
-    if not problem.can_run:
-        raise SpaqlError(f"{problem.name} has no plant to run on")
-    env, tally = open_environment(problem), new_tally(problem, episodes)
-    counter, returns, samples = Counter(problem, tally), np.zeros(episodes), 0
     took_over, left = np.full(episodes, -1), [""] * episodes
-    plant_seed, native = int(streams.plant_seed(seed, streams.FRESH_PLANT, 0)), problem.native_one()
-    for j in range(episodes):
-        seen, run = begun(env.reset(seed=None if j else plant_seed)), MonitorRun(sides)
 
-        def act(observation: Any, step: int, run: MonitorRun = run, j: int = j) -> Array:
+    def player(j: int, env: Any) -> Acts:
+        run = MonitorRun(sides)
+
+        def act(observation: Any, step: int) -> Array:
             now = inside(env)
             given = np.ravel(observation)[: len(sides.inputs)] if now is None else [*now.measured, *now.references]
             applied = run.step(given)
@@ -233,12 +225,9 @@ def evaluate_monitor(sides: Sides, episodes: int, seed: int) -> MonitorEvaluatio
             decided: Array = policy.decide([np.ravel(observation)])[0]
             return _decided(problem.signals, now, applied) if run.fallback else decided
 
-        for _, action, after, reward, ended in steps(env, act, seen, problem.horizon, native):
-            counter.step(j, action, np.ravel(after), float(reward), ended)
-            returns[j] += float(reward)
-            samples += 1
-        at_work(EPISODES, j + 1, episodes)
-    return MonitorEvaluation(evaluation_of(problem, returns, samples, tally, seed), took_over, tuple(left))
+        return act
+
+    return MonitorEvaluation(played(problem, player, episodes, seed), took_over, tuple(left))
 
 
 def _decided(signals: Signals, now: LoopInside, applied: Array) -> Array:

@@ -69,8 +69,8 @@ class Description:
         return Problem(self.name, f"the rig {self.name}", self.state, self.actions, self.steps, dt=self.period)
 
     def signals(self, more: Sequence[str] = (), excitation: Sequence[Reference] = ()) -> Signals:
-        """Around the machine; `more`: memory that a law also sees."""
-        memory = tuple(dict.fromkeys([*self.memory, *more]))
+        """Around the machine; `more`: memory, and what is measured, that a law also sees."""
+        memory = tuple(dict.fromkeys([*self.memory, *(name for name in more if "(" in name)]))
         shown = tuple(dict.fromkeys([*self.sees, *more, *(signal.name for signal in excitation)]))
         return signals_of(
             measured=self.state, actuator=self.actions, references=(*self.references, *excitation), memory=memory,

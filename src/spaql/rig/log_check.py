@@ -58,6 +58,8 @@ def check_log(described: Description, log: Any, controller: Policy | None = None
     _by_name(described, table)
     state, acting = [axis.name for axis in described.state], list(described.actions.names)
     table.require([*state, *acting], f"what {described.name} measures and applies")
+    if len(table) <= SHORTEST:
+        raise SpaqlError(f"{table.name}: {len(table)} rows are too few to learn from: at least {SHORTEST + 1}")
     y, u = (np.column_stack([_values(table, name) for name in names]) for names in (state, acting))
     signals = described.signals() if controller is None else controller.problem.signals
     assert signals is not None

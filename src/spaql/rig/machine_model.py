@@ -30,8 +30,6 @@ from spaql.rig.description import Description
 from spaql.rig.log_check import LogPiece
 
 STARTS = 256
-FURTHER = 0.2  # of the range of the actions applied so far: so much further the next law may go
-LEAST = 0.02  # of the range of an action
 FUNCTIONS = 6  # that agree with the logs
 BEYOND = 0.75  # of the range of the data, besides a quarter: so far the model goes on
 FORGOTTEN = 4  # steps of a piece in the middle of a trial, before which nobody knows what was applied
@@ -63,15 +61,6 @@ class RigModel:
     steps: int
     noise: tuple[float, ...]  # of the sensors
     edges: tuple[Limit, ...]  # limits as the model has them
-
-
-def near_seen(described: Description, pieces: Sequence[LogPiece]) -> Description:
-    """With actions that go little beyond those applied so far: of others a model is too sure."""
-    u, (low, high) = np.concatenate([piece.u for piece in pieces]), described.actions.bounds
-    least, most = u.min(axis=0), u.max(axis=0)
-    wider = np.maximum(FURTHER * (most - least), LEAST * (high - low))
-    low, high = np.maximum(low, least - wider), np.minimum(high, most + wider)
-    return replace(described, actions=replace(described.actions, low=tuple(low.tolist()), high=tuple(high.tolist())))
 
 
 def transitions(described: Description, pieces: Sequence[LogPiece], memory: Sequence[str]) -> Moves:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from spaql.export.monitor import Monitor
 from spaql.gp.learned_problem import FEWEST
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
@@ -18,12 +19,13 @@ from spaql.policy.policy import Policy
 from spaql.rig.description import Description
 from spaql.rig.folder import CONTROLLER, EXPECTED, PLAN, RigTrial, json_text, write
 from spaql.rig.log_check import Checked
-from spaql.rig.machine_model import RigModel, learn_model, near_seen
+from spaql.rig.machine_model import RigModel, learn_model
 from spaql.rig.promise import EPISODES, TOWARDS, Promise, between, laws_of, on, promise_of
 from spaql.version import __version__
 
 EXCITED_FOR = (1, 5)  # steps, at least and at most, until the excitation jumps
 WORTH = 0.1  # of the deviation between episodes: a law that promises less beside the fallback is not worth a trial
+AROUND = 0.5  # of the width of what the law sees in the model: so much further it may act
 MARGIN = 1.1  # by so much wider than the worst of the promises before
 
 
@@ -37,6 +39,7 @@ class Proposal:
     fallback: Promise | None
     used: tuple[int, ...]  # trials it was learned from
     model: RigModel | None
+    region: dict[str, tuple[float, float]] | None = None  # in which the law acts; None: everywhere
 
 
 def excitation_of(described: Description) -> tuple[Reference, ...]:
@@ -71,7 +74,6 @@ def propose(
         why = f"nothing is known of the machine yet ({counted(steps, 'step')}): the fallback, excited"
         return Proposal(excited(described), why, None, None, used, None)
     pieces = [piece for _, checked in logs for piece in checked.pieces]
-    whole, described = described, near_seen(described, pieces)
     model = learn_model(described, pieces, seed)
     fallback = described.fallback(model.problem)
     laws = laws_of(described, model, seed)
@@ -94,14 +96,22 @@ def propose(
     if not allowed:
         _check_fallback(described, trials, own, judged)
         why = f"no law is worth a trial after {known}: the fallback, excited"
-        return Proposal(excited(whole), why, None, promised, used, model)
+        return Proposal(excited(described), why, None, promised, used, model)
     best = max(allowed, key=lambda each: each.mean)
     why = f"{best.name} after {known} in {counted(len(logs), 'log')}"
     if best is not max(judged, key=lambda each: each.mean):
         why += "; what promises more may touch a limit"
-    policy = on(described.stated(model.memory), best.policy)
+    policy = on(described.stated((*model.memory, *(limit.variable for limit in described.limits))), best.policy)
     assert policy is not None
-    return Proposal(policy, why, promise_of(described, model, best.policy, wider, seed + 2), promised, used, model)
+    promise = promise_of(described, model, best.policy, wider, seed + 2)
+    return Proposal(policy, why, promise, promised, used, model, _region(best.policy))
+
+
+def _region(policy: Policy) -> dict[str, tuple[float, float]]:
+    """What the law sees in the model, and half as much more: beyond it the model is wrong, and the fallback acts."""
+    acting = Monitor(fallback=policy, margin=AROUND).region_of(policy)
+    ends = zip(acting.low, acting.high, strict=True)
+    return dict(zip((axis.name for axis in policy.problem.state), ends, strict=True))
 
 
 class Weighed(NamedTuple):
@@ -194,12 +204,14 @@ def write_trial(described: Description, proposal: Proposal, earlier: int, seed: 
         "mean": None if promise is None else promise.mean, "low": None if promise is None else promise.low,
         "high": None if promise is None else promise.high, "chance": None if promise is None else promise.chance,
         "fallback": None if proposal.fallback is None else proposal.fallback.mean,
-        "missed": None if proposal.model is None else proposal.model.missed, "lines": lines,
+        "missed": None if proposal.model is None else proposal.model.missed, "region": proposal.region, "lines": lines,
     }  # fmt: skip
     write(folder / EXPECTED, json_text(said))
     write(folder / CONTROLLER, policy.to_json())
-    write(folder / "controller.c", policy.to_c())
-    write(folder / "controller.st", policy.to_st())
+    fallback = described.fallback(policy.problem)
+    monitor = None if proposal.region is None else Monitor(proposal.region, fallback)
+    write(folder / "controller.c", policy.to_c(monitor=monitor))
+    write(folder / "controller.st", policy.to_st(monitor=monitor))
     table = drawn(signals.references, described.steps, np.random.default_rng([seed, earlier]))
     text = io.StringIO()
     names = ["step", *(reference.name for reference in signals.references)]

@@ -1,6 +1,6 @@
 """Episodes of a tree, or of a function of the observation, as the controller: on compiled plants, in environments."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -156,6 +156,9 @@ def _tree_in_environment(
 # kernel serves all controllers.
 
 
+Acts = Callable[[Any, int], Array]  # from an observation and the number of the step to an action
+
+
 class Decides(Protocol):
     """A policy, or a controller of one's own."""
 
@@ -218,32 +221,45 @@ def run_controller(
 def evaluate_controller(controller: "Controller", episodes: int, seed: int) -> Evaluation:
     """Fresh episodes, from the start states of `Agent.evaluate(seed=seed)`."""
     problem = controller.problem
-    if not problem.can_run:
-        raise SpaqlError(f"{problem.name} has no plant to run on")
-    plant_seed, returns = int(streams.plant_seed(seed, streams.FRESH_PLANT, 0)), np.zeros(episodes)
-    tally = new_tally(problem, episodes)
     if problem.plant is not None and controller.compiled is not None:
+        plant_seed, returns = int(streams.plant_seed(seed, streams.FRESH_PLANT, 0)), np.zeros(episodes)
+        tally = new_tally(problem, episodes)
         samples = sum(run_compiled(controller, some, tally) for some in _stretches(plant_seed, returns))
         return counted(problem, returns, samples, tally, seed)
-    env, counter, samples = open_environment(problem), Counter(problem, tally), 0
+    return played(problem, lambda j, env: deciding(controller), episodes, seed)
+
+
+def played(problem: Problem, player: Callable[[int, Any], Acts], episodes: int, seed: int) -> Evaluation:
+    """Fresh episodes in Python. `player`: who acts, by the number of the episode and the environment."""
+    if not problem.can_run:
+        raise SpaqlError(f"{problem.name} has no plant to run on")
+    env, tally, returns = open_environment(problem), new_tally(problem, episodes), np.zeros(episodes)
+    counter, samples = Counter(problem, tally), 0
+    plant_seed = int(streams.plant_seed(seed, streams.FRESH_PLANT, 0))
     for j in range(episodes):
         observation = begun(env.reset(seed=None if j else plant_seed))
-        samples += count_episode(controller, env, observation, counter, j, returns)
+        samples += count_episode(problem, player(j, env), env, observation, counter, j, returns)
         if not abs(returns[j]) <= HUGE:
             raise bad_reward(problem, f"rollout {j}")
+        at_work(EPISODES, j + 1, episodes)
     return counted(problem, returns, samples, tally, seed)
 
 
-def count_episode(
-    controller: Decides, env: Any, observation: Any, counter: Counter, j: int, returns: Array
-) -> int:
-    """Episode number j, which begins here, in Python. Returns its steps."""
-    problem, count = controller.problem, 0
+def deciding(controller: Decides) -> Acts:
+    """What it decides on an observation."""
 
     def act(seen: Any, step: int) -> Array:
         action: Array = controller.decide(np.array(seen, float).reshape(1, -1))[0]
         return action
 
+    return act
+
+
+def count_episode(
+    problem: Problem, act: Acts, env: Any, observation: Any, counter: Counter, j: int, returns: Array
+) -> int:
+    """Episode number j, which begins here, in Python. Returns its steps."""
+    count = 0
     for _, action, after, reward, ended in steps(env, act, observation, problem.horizon, problem.native_one()):
         counter.step(j, action, np.array(after, float).reshape(-1), float(reward), ended)
         returns[j] += float(reward)

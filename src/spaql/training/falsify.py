@@ -20,7 +20,7 @@ from spaql.policy.evaluation import Evaluation
 from spaql.policy.policy import Policy
 from spaql.policy.words import variable_names, variable_units
 from spaql.policy.worst import Changes, Worst
-from spaql.training.closed_loop import Decides, count_episode, run_compiled
+from spaql.training.closed_loop import Decides, count_episode, deciding, run_compiled
 from spaql.training.episode import Episode, Watched, watch
 from spaql.training.lanes import OK, Episodes, bad_reward, new_lanes, stage_of
 from spaql.training.tally import Counter, Tally, counted, excesses_of, new_tally
@@ -96,8 +96,8 @@ def _trial(controller: Falsifiable, by: str) -> Trial:
             run_compiled(controller, some, tally)
         else:
             counter = Counter(problem, tally)
-            for j in range(n):
-                count_episode(controller, env, env.begin(points.starts[j], points.blocks[j]), counter, j, returns)
+            for j, begin in enumerate(map(env.begin, points.starts, points.blocks)):
+                count_episode(problem, deciding(controller), env, begin, counter, j, returns)
         return Outcomes(
             returns, tally.rows, _badness(problem, by, returns, excesses_of(tally.rows, len(problem.limits)))
         )
@@ -155,7 +155,7 @@ def _over_seeds(controller: Falsifiable, count: int, seed: int, by: str) -> Wors
     returns, tally = np.zeros(count), new_tally(problem, count)
     counter = Counter(problem, tally)
     for j, drawn in enumerate(seeds):
-        count_episode(controller, env, begun(env.reset(seed=drawn)), counter, j, returns)
+        count_episode(problem, deciding(controller), env, begun(env.reset(seed=drawn)), counter, j, returns)
         at_work(SEARCHED, j + 1, count)
     tried = counted(problem, returns, int(tally.rows[:, 0].sum()), tally, seed)
     badness = _badness(problem, by, returns, excesses_of(tally.rows, len(problem.limits)))
