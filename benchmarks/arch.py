@@ -243,6 +243,70 @@ ATTITUDE = spaql.from_ode(
     name="attitude",
 )  # fmt: skip
 
+# -- a quadrotor, and an airplane --------------------------------------------------------------------------------------
+
+
+def quadrotor(x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11, x12, u1):
+    s7, c7, s8, c8, s9, c9 = math.sin(x7), math.cos(x7), math.sin(x8), math.cos(x8), math.sin(x9), math.cos(x9)
+    turn = (s7 * x11 + c7 * x12) / c8
+    return (
+        c8 * c9 * x4 + (s7 * s8 * c9 - c7 * s9) * x5 + (c7 * s8 * c9 + s7 * s9) * x6,
+        c8 * s9 * x4 + (s7 * s8 * s9 + c7 * c9) * x5 + (c7 * s8 * s9 - s7 * c9) * x6,
+        s8 * x4 - s7 * c8 * x5 - c7 * c8 * x6,
+        x12 * x5 - x11 * x6 - 9.81 * s8, x10 * x6 - x12 * x4 + 9.81 * c8 * s7, x11 * x4 - x10 * x5 + 9.81 * c7 * c8 - 9.81 - u1 / 1.4,
+        x10 + s8 * turn, c7 * x11 - s7 * x12, turn,
+        (0.054 - 0.104) / 0.054 * x11 * x12, (0.104 - 0.054) / 0.054 * x10 * x12, 0.0 * x12,  # no torques: only the height is asked for
+    )  # fmt: skip
+
+
+def at_height(x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11, x12, u1):
+    return 1.0 - abs(x3 - 1.0)
+
+
+@spaql.observe
+def height(x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11, x12):
+    return x3, x6
+
+
+QUAD = spaql.from_ode(
+    quadrotor, start={f"x{j + 1}": (-0.4, 0.4) if j < 6 else 0.0 for j in range(12)}, reward=at_height, dt=0.1, horizon=50, observe=height,
+    actions=spaql.Continuous((-5.0,), (5.0,), ("u1",)), name="quad", state=[spaql.Axis("x3", slope=0.5), spaql.Axis("x6", slope=0.5)],
+)  # fmt: skip
+
+
+def airplane(x, y, z, u, v, w, phi, theta, psi, r, p, q, fx, fy, fz, mx, my, mz):
+    s1, c1, s2, c2, s3, c3 = math.sin(phi), math.cos(phi), math.sin(theta), math.cos(theta), math.sin(psi), math.cos(psi)
+    return (
+        c3 * c2 * u + (c3 * s2 * s1 - s3 * c1) * v + (c3 * s2 * c1 + s3 * s1) * w,
+        s3 * c2 * u + (c3 * c1 + s3 * s2 * s1) * v + (s3 * s2 * c1 - c3 * s1) * w,
+        -s2 * u + c2 * s1 * v + c2 * c1 * w,
+        -s2 + fx - q * w + r * v, c2 * s1 + fy - r * u + p * w, c2 * c1 + fz - p * v + q * u,
+        p + s2 / c2 * (s1 * q + c1 * r), c1 * q - s1 * r, (s1 * q + c1 * r) / c2, mz, mx, my,
+    )  # fmt: skip
+
+
+FREE = 1.001  # what is asked is 1, where some starts are: no bound that is rounded outwards holds there
+
+
+def turned_over(x, y, z, u, v, w, phi, theta, psi, r, p, q):
+    return max(abs(y), abs(phi), abs(theta), abs(psi)) > FREE
+
+
+def level(x, y, z, u, v, w, phi, theta, psi, r, p, q, fx, fy, fz, mx, my, mz):
+    return 2.0 - max(abs(y), abs(phi), abs(theta), abs(psi)) - 0.1 * (abs(phi) + abs(theta) + abs(psi) + abs(y))
+
+
+@spaql.observe
+def flown(x, y, z, u, v, w, phi, theta, psi, r, p, q):
+    return y, u, v, w, phi, theta, psi, r, p, q
+
+
+AIRPLANE = spaql.from_ode(
+    airplane, start={"x": 0.0, "y": 0.0, "z": 0.0, **dict.fromkeys(("u", "v", "w", "phi", "theta", "psi"), (0.0, 1.0)), "r": 0.0, "p": 0.0, "q": 0.0},
+    actions=spaql.Continuous((-10.0,) * 6, (10.0,) * 6, ("fx", "fy", "fz", "mx", "my", "mz")), reward=level, over=turned_over, ends="failure", dt=0.1,
+    horizon=20, observe=flown, name="airplane", state=[spaql.Axis(name, slope=0.5) for name in ["y", "u", "v", "w", "phi", "theta", "psi", "r", "p", "q"]],
+)  # fmt: skip
+
 DOUBLE_BOX = dict.fromkeys(("t1", "t2", "w1", "w2"), (1.0, 1.3))
 HOME = {"x": (-0.6, 0.6), "y": (-0.2, 0.2), "heading": (-0.06, 0.06), "v": (-0.3, 0.3)}
 ASKED = {  # leaves, samples, and what is asked
@@ -257,6 +321,8 @@ ASKED = {  # leaves, samples, and what is asked
     "docking": (DOCKING, 1, 2_000_000, {}),
     "cartpole": (CARTPOLE, 1, 60_000_000, {"at": {(8.0, 10.0): SMALL}}),
     "attitude": (ATTITUDE, 1, 2_000_000, {}),
+    "quad": (QUAD, 1, 3_000_000, {"at": {5.0: {"x3": (0.94, 1.06)}}}),
+    "airplane": (AIRPLANE, 1, 10_000_000, {}),
 }  # fmt: skip
 
 

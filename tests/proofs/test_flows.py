@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.proofs import checked_flows
+from spaql.proofs import checked_flows, checked_kernels
 from spaql.proofs.checked_sets import box_of, many
 from spaql.proofs.checker import CheckedLoop
 from spaql.proofs.questions import question
@@ -296,30 +296,38 @@ def accepts(policy, bound, folder):
         return False
 
 
+def with_rest(monkeypatch, change):
+    """The checker with another t^K x[K] than that over the whole way."""
+    enclose = checked_flows.enclose_ways
+
+    def enclosed(work, equation, box, w):
+        why = enclose(work, equation, box, w)
+        change(box, w.lagrange)
+        return why
+
+    monkeypatch.setattr(checked_flows, "enclose_ways", enclosed)
+
+
 def test_a_dropped_rest_would_be_noticed(alone, monkeypatch, tmp_path):
     assert not accepts(alone, 1.64871, tmp_path)
-    around = checked_flows._around_the_way
-    monkeypatch.setattr(checked_flows, "_around_the_way", lambda *given: (around(*given)[0], 0.0 * around(*given)[1]))
+    with_rest(monkeypatch, lambda _, rest: rest.fill(0.0))
     assert accepts(alone, 1.64871, tmp_path)
 
 
 def test_a_rest_at_the_start_alone_would_be_noticed(alone, monkeypatch, tmp_path):
     assert not accepts(alone, 1.6487205, tmp_path)
-    around = checked_flows._around_the_way
 
-    def at_the_start(plant, box, h):
-        way, _ = around(plant, box, h)
-        start = [0.0, (1.0 + 1e-9) / (2.0**6 * math.factorial(6)) * box[0, 0, 1]]
-        return way, np.array([[start]])
+    def at_the_start(box, rest):
+        rest[0, 0] = 0.0, (1.0 + 1e-9) / (2.0**6 * math.factorial(6)) * box[0, 0, 1]
 
-    monkeypatch.setattr(checked_flows, "_around_the_way", at_the_start)
+    with_rest(monkeypatch, at_the_start)
     assert accepts(alone, 1.6487205, tmp_path)
 
 
 def test_a_box_that_is_not_mapped_into_itself_is_refused(monkeypatch, alone, tmp_path):
     true = alone.prove(at={1.0: {"x": (0.0, 1.65)}}, steps=1)
     true.save(tmp_path / "x.json")
-    monkeypatch.setattr(checked_flows, "TRIES", 0)
+    monkeypatch.setattr(checked_flows, "enclose_ways", lambda *given: checked_kernels.WHY.index("no box around a way is mapped into itself"))
     refused(tmp_path, alone, "mapped into itself")
 
 

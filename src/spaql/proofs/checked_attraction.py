@@ -236,10 +236,8 @@ def check_attraction(
     substeps = whole_of(evidence, "substeps", MOST_SUBSTEPS)
     resting = check_rest(loop, evidence, substeps, goal, factor)
 
-    bounded = bool(np.isfinite(limits).any())
-
     def moved(sets: Many) -> tuple[Many, Array]:
-        step = flowed(loop, sets, substeps, COLUMNS, bounded)
+        step = flowed(loop, sets, substeps, COLUMNS, limits)
         return step.sets, step.way
 
     reach, within = check_blocks(loop, evidence, limits, moved, lambda sets: inside(resting, sets))

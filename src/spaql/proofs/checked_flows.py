@@ -5,13 +5,14 @@ between samples is asked of the plant's own `over`, with every comparison narrow
 """
 
 import functools
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.proofs import checked_functions as en
-from spaql.proofs.checked_kernels import ROUND, map_way, mean_values, tighten, towards
+from spaql.proofs.checked_kernels import ROUND, WHY, Equation, FlowRoom, enclose_ways, flow_room, move
 from spaql.proofs.checked_program import (
     AND,
     EQ,
@@ -26,15 +27,13 @@ from spaql.proofs.checked_program import (
     Truth,
     whole_program,
 )  # fmt: skip
-from spaql.proofs.checked_sets import Many, acting, around_of, box_of, many, there, tightened
-from spaql.proofs.checked_work import Worked, worked
+from spaql.proofs.checked_sets import Many, acting, around_of, box_of, many, there, tightened, together
+from spaql.proofs.checked_work import Worked, worked, working
 from spaql.proofs.checker import CheckedLoop, require
 from spaql.proofs.plant_runs import DEGREE, recordings, taylor_of
 
 COLUMNS = 100  # noise symbols per variable, beside one each
-PARTS = 2  # boxes over which slopes are averaged
-TRIES, FINER = 20, 2  # of a box around the way
-WIDE = 1e6
+AT_ONCE = 256  # sets, so that memory stays small
 
 
 class FlowStep(NamedTuple):
@@ -45,36 +44,44 @@ class FlowStep(NamedTuple):
 
 
 def flowed(
-    loop: CheckedLoop, sets: Many, substeps: int, columns: int = COLUMNS, between: bool = True
+    loop: CheckedLoop, sets: Many, substeps: int, columns: int = COLUMNS, bounds: Array | None = None
 ) -> FlowStep:
-    """All sets a sample on, with the action held. `columns`: noise symbols that are kept; `between`: whether anything
-    is asked there, else the way may lead anywhere."""
+    """All sets a sample on, with the action held. `columns`: noise symbols that are kept; `bounds`: within which all
+    states on the way are to be, else the way may lead anywhere. Where the box around the way of a substep shows all
+    that is asked, no set around it is worked out."""
+    if len(sets.c) > AT_ONCE:
+        some = (sets.take(slice(k, k + AT_ONCE)) for k in range(0, len(sets.c), AT_ONCE))
+        parts = [flowed(loop, part, substeps, columns, bounds) for part in some]
+        return FlowStep(together([part.sets for part in parts]), np.concatenate([part.way for part in parts]))
     acts = acting(loop, sets)
     require(len(acts) > 0, "no state goes on")
     held = [_with_action(*act) for act in acts]
     sets = Many(*(np.concatenate(parts) for parts in zip(*held, strict=True)))
     plant: Any = loop.problem.plant
-    d, h = plant.state_dim, plant.flow.dt / substeps
-    length = np.nextafter(h, 0.0), np.nextafter(h, np.inf)
-    asked = between or plant.flow.over is not None
-    way = np.tile([np.inf, -np.inf] if asked else [-np.inf, np.inf], (len(sets.c), d, 1))
+    d, (equation, shortest) = plant.state_dim, equation_of(plant, substeps)
+    w = flow_room(equation, len(sets.c), d, sets.c.shape[1])
+    free = np.tile([-np.inf, np.inf], (d, 1)) if bounds is None else bounds
+    way = np.tile([np.inf, -np.inf], (len(sets.c), d, 1))
     perhaps = np.zeros(len(sets.c), bool)
     for _ in range(substeps):
         spread = _spread_out(sets)
         box, _ = around_of(spread)
-        around, lagrange = _around_the_way(plant, box, length[1])
-        if asked:
-            middle = _moved(plant, spread, box, 0.0, length[1], around, lagrange)
-            during = box_of(middle)
+        why = enclose_ways(working(), equation, box, w)
+        require(why == 0, WHY[why])
+        around = w.way[:, :d]
+        during, ends = around, _over(plant, around)[:, 0]
+        if ends.any() or not ((free[:, 0] <= around[..., 0]) & (around[..., 1] <= free[:, 1])).all():
+            middle = _moved(equation, spread, box, 0.0, w)
+            during = box_of(middle)[:, :d]
             require((during[..., 0] <= during[..., 1]), "a way is empty")
-            low, high = np.minimum(way[..., 0], during[:, :d, 0]), np.maximum(way[..., 1], during[:, :d, 1])
-            way, perhaps = np.stack([low, high], axis=2), perhaps | _over(plant, middle)[:, 0]
-        sets = _reduced(_moved(plant, spread, box, *length, around, lagrange), columns)
-    surely = _over(plant, sets)[:, 1] & perhaps
-    final = Many(
-        sets.c[:, :d], sets.G[:, :d], sets.R[:, :d], sets.B[:, :d], sets.owner, np.zeros((len(sets.c), 2)),
-        sets.age + 1, np.stack([perhaps, surely], axis=1),
-    )  # fmt: skip
+            ends = _over(plant, during, middle)[:, 0]
+        low, high = np.minimum(way[..., 0], during[..., 0]), np.maximum(way[..., 1], during[..., 1])
+        way, perhaps = np.stack([low, high], axis=2), perhaps | ends
+        sets = _reduced(_moved(equation, spread, box, shortest, w), columns)
+    surely = _over(plant, box_of(sets)[:, :d], sets)[:, 1] & perhaps if perhaps.any() else perhaps
+    c, G, R, B = (np.ascontiguousarray(part[:, :d]) for part in sets[:4])
+    over = np.stack([perhaps, surely], axis=1)
+    final = Many(c, G, R, B, sets.owner, np.zeros((len(c), 2)), sets.age + 1, over)
     return FlowStep(final, way)
 
 
@@ -99,7 +106,7 @@ def _spread_out(sets: Many) -> Many:
 def _reduced(sets: Many, columns: int) -> Many:
     """The largest noise symbols; the others become rest."""
     most = (1 + columns) * sets.c.shape[1]
-    if sets.G.shape[2] <= most:
+    if sets.G.shape[2] <= 1.2 * most:  # not in every substep
         return sets
     box = box_of(sets)
     size = (np.abs(sets.G) / (box[..., 1] - box[..., 0] + 1e-30)[:, :, None]).sum(axis=1)
@@ -109,49 +116,23 @@ def _reduced(sets: Many, columns: int) -> Many:
     return sets._replace(G=G[:, :, :most], R=R * (1.0 + ROUND))
 
 
-def _around_the_way(plant: Any, box: Array, h: float) -> tuple[Array, Array]:
-    """(boxes that hold all states of a substep, t^K x[K] over them from 0 to h), from boxes of state and action."""
-    d, programs, none = plant.state_dim, taylor_of(plant), np.zeros((len(box), 1, 2))
-    way, holds, finer = np.concatenate([box, none], axis=1), np.zeros(len(box), bool), 0
-    for _ in range(TRIES):
-        rates = worked(programs.rates, way, False)
-        require(rates.finite, "the derivative is not defined everywhere on the way")
-        widest = map_way(box, rates.low, rates.high, h, way, holds)
-        require(widest < WIDE, "a way grows without bound")
-        finer += int(holds.all())
-        if finer == FINER:
-            break
-    require(holds, "no box around a way is mapped into itself")
-    last = worked(programs.rest, way, False)
-    power = en.exactly(h)
+def equation_of(plant: Any, substeps: int) -> tuple[Equation, float]:
+    """As compiled code takes it; and less than the length of a substep."""
+    h = plant.flow.dt / substeps
+    longest = power = math.nextafter(h, math.inf)
     for _ in range(DEGREE - 1):
-        power = en.mul(power, en.exactly(h))
-    left = en.mul((np.zeros(()), power[1]), (last.low.T, last.high.T))
-    require(np.isfinite(left[0]) & np.isfinite(left[1]), "a remainder is not bounded")
-    return way[:, :d], np.stack([np.minimum(left[0], 0.0), np.maximum(left[1], 0.0)], axis=2)
+        power = math.nextafter(power * longest, math.inf)
+    f, polynomial, rest = taylor_of(plant)
+    first, second, third = (np.array(program.results) for program in (f, polynomial, rest))
+    equation = Equation(f.lines, polynomial.lines, rest.lines, first, second, third, longest, power)
+    return equation, math.nextafter(h, 0.0)
 
 
-def _moved(plant: Any, sets: Many, box: Array, first: float, last: float, around: Array, lagrange: Array) -> Many:
-    """The sets around all states from the first to the last of these times."""
-    n, states = sets.c.shape
-    d, polynomial = plant.state_dim, taylor_of(plant).polynomial
-    time = np.tile([first, last], (n, 1, 1))
-    whole = np.concatenate([box, time], axis=1)
-    middle = np.concatenate([sets.c, time.mean(axis=2)], axis=1)
-    rows, points = np.empty((PARTS * n, states + 1, 2)), np.empty((n, states + 1, 2))
-    towards(middle, whole, PARTS, rows, points)
-    over, at = worked(polynomial, rows, True), worked(polynomial, points, False)
-    rest = np.zeros((n, states))
-    rest[:, :d] = np.abs(lagrange).max(axis=2)
-    c, G, R = np.empty_like(sets.c), np.empty_like(sets.G), np.empty_like(sets.R)
-    known = mean_values(
-        sets.c, sets.G, middle, whole, PARTS, over.slope_low, over.slope_high, at.low, at.high, rest, c, G, R
-    )
-    require(known and np.isfinite(c).all(), "a set is not known")
-    B = np.stack([over.low[:, -n:].T, over.high[:, -n:].T], axis=2)
-    low, high = en.add((B[:, :d, 0], B[:, :d, 1]), (lagrange[..., 0], lagrange[..., 1]))
-    B[:, :d] = np.stack([np.maximum(low, around[..., 0]), np.minimum(high, around[..., 1])], axis=2)
-    tighten(c, G, R, B)
+def _moved(equation: Equation, sets: Many, box: Array, first: float, w: FlowRoom) -> Many:
+    """The sets around all states from then to the end of a substep."""
+    c, G, R, B = (np.empty_like(part) for part in sets[:4])
+    why = move(working(), equation, sets.c, sets.G, box, first, equation.h, w, c, G, R, B)
+    require(why == 0, WHY[why])
     return sets._replace(c=c, G=G, R=R, B=B)
 
 
@@ -178,19 +159,22 @@ def asked_by(over: Any, d: int) -> list[OverWay]:
     return ways
 
 
-def _over(plant: Any, sets: Many) -> Array:
-    """(n, 2): whether the episode perhaps, and surely, ends at some state, or at all states, of each set."""
-    n, d, flow = len(sets.c), plant.state_dim, plant.flow
+def _over(plant: Any, boxes: Array, sets: Many | None = None) -> Array:
+    """(n, 2): whether the episode perhaps, and surely, ends at some state, or at all states, of each box; of the sets
+    in them, if there are some."""
+    n, d, flow = len(boxes), plant.state_dim, plant.flow
     if flow.over is None:
         return np.zeros((n, 2), bool)
-    state = sets._replace(c=sets.c[:, :d], G=sets.G[:, :d], R=sets.R[:, :d], B=sets.B[:, :d])
-    around, _ = around_of(state)
-    both = np.concatenate([around, np.stack([state.c, state.c], axis=2)])
+    both = boxes
+    if sets is not None:
+        state = sets._replace(c=sets.c[:, :d], G=sets.G[:, :d], R=sets.R[:, :d], B=sets.B[:, :d])
+        around, _ = around_of(state)
+        both = np.concatenate([around, np.stack([state.c, state.c], axis=2)])
     perhaps, surely = np.zeros(n, bool), np.ones(n, bool)
     for way in asked_by(flow.over, d):
-        gaps = worked(way.gaps, both, True)
-        known, (low, high) = gaps.finite[:n], _narrowed(state, around, gaps)
-        possible, said = _said(way, low, high)
+        gaps = worked(way.gaps, both, sets is not None)
+        low, high = (gaps.low - gaps.error, gaps.high + gaps.error) if sets is None else _narrowed(state, around, gaps)
+        known, (possible, said) = gaps.finite[:n], _said(way, low, high)
         perhaps |= possible & (~said[1] | ~known)
         surely &= ~possible | (said[0] & known)
     return np.stack([perhaps, surely & perhaps], axis=1)
@@ -250,7 +234,9 @@ def check_flow(
         require((first > 0) | inside, "a start is elsewhere at a time")
     sets = many(boxes)
     for step in range(1, steps + 1):
-        sets, way = flowed(loop, sets, substeps)
+        inside = [limits, *(b for (first, last), b in zip(times, within, strict=True) if first < step <= last)]
+        low, high = np.max([b[:, 0] for b in inside], axis=0), np.min([b[:, 1] for b in inside], axis=0)
+        sets, way = flowed(loop, sets, substeps, bounds=np.stack([low, high], axis=1))
         box = box_of(sets)
         require((limits[:, 0] <= way[..., 0]) & (way[..., 1] <= limits[:, 1]), "a set leaves the bounds claimed")
         for (first, last), bounds in zip(times, within, strict=True):

@@ -43,24 +43,28 @@ def outward(low: float, high: float) -> Two:
 
 
 @inlined
-def product(a: float, b: float, c: float, d: float) -> Two:
-    p, q, r, s = a * c, a * d, b * c, b * d
-    if math.isnan(p) or math.isnan(q) or math.isnan(r) or math.isnan(s):
+def _around(p: float, q: float, r: float, s: float) -> Two:
+    """Four numbers; everything if one is NaN, of which their sum is NaN, too, or if infinite ones have both signs."""
+    if math.isnan((p + q) + (r + s)):
         return -np.inf, np.inf
-    return outward(min(p, q, r, s), max(p, q, r, s))
+    a, b = (p, q) if p < q else (q, p)
+    c, d = (r, s) if r < s else (s, r)
+    return outward(a if a < c else c, b if b > d else d)
 
 
 @inlined
+def product(a: float, b: float, c: float, d: float) -> Two:
+    return _around(a * c, a * d, b * c, b * d)
+
+
+@apart
 def quotient(a: float, b: float, c: float, d: float) -> Two:
     if not (c > 0.0 or d < 0.0):
         return -np.inf, np.inf
-    p, q, r, s = a / c, a / d, b / c, b / d
-    if math.isnan(p) or math.isnan(q) or math.isnan(r) or math.isnan(s):
-        return -np.inf, np.inf
-    return outward(min(p, q, r, s), max(p, q, r, s))
+    return _around(a / c, a / d, b / c, b / d)
 
 
-@inlined
+@apart
 def square(a: float, b: float) -> Two:
     low, high = outward(min(a * a, b * b), max(a * a, b * b))
     if (a <= 0.0 <= b) or low < 0.0:

@@ -1,14 +1,25 @@
-"""The checker's compiled work on many sets { c + G xi + r : |xi_k| <= 1, |r_i| <= R_i } cut with B: see
-checked_sets.py."""
+"""The checker's compiled work on many sets { c + G xi + r : |xi_k| <= 1, |r_i| <= R_i } cut with B (checked_sets.py),
+and their way through a substep of a differential equation (checked_flows.py)."""
+
+from typing import NamedTuple
 
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.ground.compiling import inlined, kernel
+from spaql.ground.compiling import apart, inlined, kernel
+from spaql.proofs.checked_functions import outward
+from spaql.proofs.checked_work import Work
 
 ROUND = 2e-13  # more than the relative rounding of the sums here, of at most some 1,500 terms
 SLACK = 1e-9  # of a noise symbol: more than the rounding of where it is cut
 LOST = 1e-15  # of a part of a box, by the way to its middle and back
+PARTS = 2  # boxes over which slopes are averaged
+TRIES, FINER = 20, 2  # of a box around the way
+WIDE = 1e6
+WHY = (
+    "", "the derivative is not defined everywhere on the way", "a way grows without bound",
+    "no box around a way is mapped into itself", "a remainder is not bounded", "a set is not known",
+)  # fmt: skip
 
 
 @kernel
@@ -73,20 +84,144 @@ def tighten(c: Array, G: Array, R: Array, B: Array) -> None:
 # -- differential equations --------------------------------------------------------------------------------------------
 
 
+class Equation(NamedTuple):
+    """Lines of the programs of a plant, and which are results: f, the polynomial and action, x[K]; and a substep."""
+
+    rates: Array
+    polynomial: Array
+    rest: Array
+    rates_at: Array
+    polynomial_at: Array
+    rest_at: Array
+    h: float  # at least its length
+    power: float  # at least its K-th power
+
+
+class FlowRoom(NamedTuple):
+    """Memory for so many sets."""
+
+    numbers: Array  # (3, lines, PARTS * sets)
+    slopes: Array  # (2, lines, inputs, PARTS * sets); beyond those of a program zero
+    none: Array  # (1, 0, 1)
+    said: Array  # (2, PARTS * sets)
+    holds: Array  # (sets,)
+    way: Array  # (sets, inputs, 2)
+    lagrange: Array  # (sets, variables, 2)
+    middle: Array  # (sets, inputs)
+    whole: Array  # (sets, inputs, 2)
+    rows: Array  # (PARTS * sets, inputs, 2)
+    points: Array  # (sets, inputs, 2)
+    at: Array  # (sets, states, 2)
+
+
+def flow_room(equation: Equation, sets: int, d: int, states: int) -> FlowRoom:
+    most = max(len(equation.rates), len(equation.polynomial), len(equation.rest))
+    e, width = np.empty, states + 1
+    return FlowRoom(
+        e((3, most, PARTS * sets)), np.zeros((2, len(equation.polynomial), width, PARTS * sets)), e((1, 0, 1)),
+        np.ones((2, PARTS * sets), np.bool_), np.zeros(sets, np.bool_), np.zeros((sets, width, 2)), e((sets, d, 2)),
+        e((sets, width)), e((sets, width, 2)), e((PARTS * sets, width, 2)), e((sets, width, 2)), e((sets, states, 2)),
+    )  # fmt: skip
+
+
+@apart
+def ranges(work: Work, lines: Array, boxes: Array, w: FlowRoom) -> bool:
+    """Of all lines over boxes, into `w.numbers`. False: they are not defined everywhere."""
+    for n in range(len(boxes)):
+        w.said[0, n] = True
+    low, high, error = w.numbers[0], w.numbers[1], w.numbers[2]
+    work(lines, boxes, False, low, high, error, w.none, w.none, w.said[0], w.said[1])
+    defined = True
+    for n in range(len(boxes)):
+        defined &= w.said[0, n]
+    return defined
+
+
 @kernel
-def map_way(box: Array, low: Array, high: Array, h: float, way: Array, holds: Array) -> float:
-    """Picard's operator X + [0, h] f(way), with f in [low, high] (variables, sets). A way that it maps into itself
+def enclose_ways(work: Work, equation: Equation, box: Array, w: FlowRoom) -> int:
+    """Boxes of state and action: a box that holds all states of a substep into `w.way`, and t^K x[K] over it, for t
+    from 0 to h, into `w.lagrange`. Returns which of WHY not."""
+    d, finer, held = w.lagrange.shape[1], 0, False
+    for n in range(len(box)):
+        w.holds[n] = False
+        for i in range(box.shape[1]):
+            w.way[n, i, 0], w.way[n, i, 1] = box[n, i, 0], box[n, i, 1]
+    for _ in range(TRIES):
+        if not ranges(work, equation.rates, w.way, w):
+            return 1
+        low, high = w.numbers[0], w.numbers[1]
+        if not map_way(box, equation.rates_at, low, high, equation.h, w.way, w.holds) < WIDE:
+            return 2
+        held = True
+        for n in range(len(box)):
+            held &= w.holds[n]
+        finer += held
+        if finer == FINER:
+            break
+    if not held:
+        return 3
+    if not ranges(work, equation.rest, w.way, w):
+        return 4
+    for n in range(len(box)):
+        for i in range(d):
+            k = equation.rest_at[i]
+            low, high = min(w.numbers[0, k, n], 0.0) * equation.power, max(w.numbers[1, k, n], 0.0) * equation.power
+            w.lagrange[n, i, 0], w.lagrange[n, i, 1] = outward(low, high)
+    return 0
+
+
+@kernel
+def move(
+    work: Work, equation: Equation, c: Array, G: Array, box: Array, first: float, last: float, w: FlowRoom, c2: Array,
+    G2: Array, R2: Array, B2: Array,
+) -> int:  # fmt: skip
+    """The sets around all states from the first to the last of these times of a substep, with `w` from `enclose_ways`;
+    of sets without R, in these boxes."""
+    count, states, d = c.shape[0], c.shape[1], w.lagrange.shape[1]
+    for n in range(count):
+        for i in range(states):
+            w.middle[n, i], w.whole[n, i, 0], w.whole[n, i, 1] = c[n, i], box[n, i, 0], box[n, i, 1]
+        w.middle[n, states], w.whole[n, states, 0], w.whole[n, states, 1] = 0.5 * (first + last), first, last
+    towards(w.middle, w.whole, PARTS, w.rows, w.points)
+    if not ranges(work, equation.polynomial, w.points, w):
+        return 5
+    for n in range(count):
+        for i in range(states):
+            k = equation.polynomial_at[i]
+            w.at[n, i, 0], w.at[n, i, 1] = w.numbers[0, k, n], w.numbers[1, k, n]
+    low, high, error = w.numbers[0], w.numbers[1], w.numbers[2]
+    work(equation.polynomial, w.rows, False, low, high, error, w.slopes[0], w.slopes[1], w.said[0], w.said[1])
+    lines = equation.polynomial_at
+    if not mean_values(
+        c, G, w.middle, w.whole, PARTS, lines, w.slopes[0], w.slopes[1], w.at, w.lagrange, c2, G2, R2
+    ):  # fmt: skip
+        return 5
+    for n in range(count):
+        for i in range(states):
+            row = (PARTS - 1) * count + n
+            least, most = low[lines[i], row], high[lines[i], row]
+            if i < d:
+                least, most = outward(least + w.lagrange[n, i, 0], most + w.lagrange[n, i, 1])
+                least, most = max(least, w.way[n, i, 0]), min(most, w.way[n, i, 1])
+            B2[n, i, 0], B2[n, i, 1] = least, most
+    tighten(c2, G2, R2, B2)
+    return 0
+
+
+@apart
+def map_way(box: Array, rates: Array, low: Array, high: Array, h: float, way: Array, holds: Array) -> float:
+    """Picard's operator X + [0, h] f(way), with f in the lines `rates`. A way that it maps into itself
     holds all solutions, and so does what it is mapped to; any other way is made larger. Returns the widest side."""
     widest = 0.0
     for n in range(box.shape[0]):
         inside = True
-        for i in range(low.shape[0]):
-            least, most = _mapped(box[n, i, 0], box[n, i, 1], low[i, n], high[i, n], h)
+        for i in range(len(rates)):
+            least, most = _mapped(box[n, i, 0], box[n, i, 1], low[rates[i], n], high[rates[i], n], h)
             inside &= way[n, i, 0] <= least and most <= way[n, i, 1]
             widest = max(widest, most - least) if most - least >= 0.0 else np.inf
         holds[n] |= inside
-        for i in range(low.shape[0]):
-            least, most = _mapped(box[n, i, 0], box[n, i, 1], low[i, n], high[i, n], h)
+        for i in range(len(rates)):
+            least, most = _mapped(box[n, i, 0], box[n, i, 1], low[rates[i], n], high[rates[i], n], h)
             if holds[n]:
                 way[n, i, 0], way[n, i, 1] = max(way[n, i, 0], least), min(way[n, i, 1], most)
             else:
@@ -102,7 +237,7 @@ def _mapped(a: float, b: float, low: float, high: float, h: float) -> tuple[floa
     return least - 4e-16 * (abs(a) + abs(h * low)) - 1e-300, most + 4e-16 * (abs(b) + abs(h * high)) + 1e-300
 
 
-@kernel
+@apart
 def towards(middle: Array, whole: Array, parts: int, boxes: Array, points: Array) -> None:
     """Boxes that grow from a middle to the whole, the last ones of which hold it, (parts * sets, variables, 2)."""
     count, width = middle.shape
@@ -117,25 +252,28 @@ def towards(middle: Array, whole: Array, parts: int, boxes: Array, points: Array
                 boxes[part * count + n, j, 1] = most + LOST * (abs(most) + abs(at)) + 1e-300
 
 
-@kernel
+@apart
 def mean_values(
-    c: Array, G: Array, middle: Array, whole: Array, parts: int, sl: Array, sh: Array, at_low: Array, at_high: Array,
-    rest: Array, c2: Array, G2: Array, R2: Array,
+    c: Array, G: Array, middle: Array, whole: Array, parts: int, lines: Array, sl: Array, sh: Array, at: Array,
+    lagrange: Array, c2: Array, G2: Array, R2: Array,
 ) -> bool:  # fmt: skip
-    """What a program with these slopes, (results, inputs, parts * sets), over boxes `towards` the whole, makes of sets:
-    c' = its value in the middle, G' = J G, and R' all that this leaves. False: it is not known."""
+    """What a program with these slopes, (lines, inputs, parts * sets), over boxes `towards` the whole, makes of sets:
+    c' = its value `at` the middle, G' = J G, and R' all that this leaves. False: it is not known."""
     count, d, width = c.shape[0], c.shape[1], middle.shape[1]
     known = True
     for n in range(count):
         for i in range(d):
-            centre = 0.5 * (at_low[i, n] + at_high[i, n])
-            left, size = (at_high[i, n] - at_low[i, n]) + rest[n, i], abs(centre)
+            centre = 0.5 * (at[n, i, 0] + at[n, i, 1])
+            left, size = at[n, i, 1] - at[n, i, 0], abs(centre)
+            if i < lagrange.shape[1]:
+                left += max(abs(lagrange[n, i, 0]), abs(lagrange[n, i, 1]))
             for k in range(G.shape[2]):
                 G2[n, i, k] = 0.0
             for j in range(width):
                 low, high = 0.0, 0.0
                 for part in range(parts):
-                    low, high = low + sl[i, j, part * count + n] / parts, high + sh[i, j, part * count + n] / parts
+                    row = part * count + n
+                    low, high = low + sl[lines[i], j, row] / parts, high + sh[lines[i], j, row] / parts
                 slope = 0.5 * (low + high)
                 reach = max(whole[n, j, 1] - middle[n, j], middle[n, j] - whole[n, j, 0], 0.0)
                 left += (0.5 * (high - low) + ROUND * (abs(low) + abs(high))) * reach
@@ -146,5 +284,5 @@ def mean_values(
                     G2[n, i, k] += term
                     size += abs(term)
             c2[n, i], R2[n, i] = centre, left * (1.0 + ROUND) + ROUND * size + 1e-300
-            known &= R2[n, i] < np.inf
+            known &= R2[n, i] < np.inf and abs(centre) < np.inf
     return known

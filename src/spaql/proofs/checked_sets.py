@@ -30,7 +30,7 @@ class Many(NamedTuple):
     over: Array  # (n, 2) the episode has perhaps, has surely ended in the last step
 
     def take(self, rows: Any) -> "Many":
-        return Many(*(part[rows].copy() for part in self))
+        return Many(*(part[rows] for part in self))
 
 
 def many(boxes: Array, folds: bool = False) -> Many:
@@ -84,7 +84,8 @@ def there(sets: Many) -> Many:
     """Without those that are empty."""
     box = box_of(sets)
     require(~np.isnan(box), "a set is not known")
-    return sets.take((box[..., 0] <= box[..., 1]).all(axis=1))
+    some = (box[..., 0] <= box[..., 1]).all(axis=1)
+    return sets if some.all() else sets.take(some)
 
 
 def _own(sets: Many) -> Many:

@@ -5,13 +5,17 @@ and abs the hull of both where either may be it (Clarke 1983, theorem 2.6.5); an
 may be from real arithmetic. A comparison surely holds, surely does not, or neither.
 """
 
+import functools
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.ground.compiling import inlined, kernel
+from spaql.ground.compiling import apart, callback, inlined, kernel
+from spaql.ground.numba_version import numba
+from spaql.ground.numba_version import types as nb
 from spaql.proofs.checked_functions import (
     ATAN,
     COS,
@@ -40,6 +44,7 @@ from spaql.proofs.checked_program import (
     GE,
     INPUT,
     LARGER,
+    LINE,
     MAX,
     MIN,
     MUL,
@@ -83,8 +88,8 @@ def _some(program: Program, boxes: Array, slopes: bool, asks: bool) -> Worked:
     count, lines, width = len(boxes), program.lines, program.inputs if slopes else 0
     numbers, slope = np.empty((3, len(lines), count)), np.zeros((2, len(lines), width, count))
     said = np.ones((2, count), np.bool_)
+    work_all(working(), lines, np.ascontiguousarray(boxes), asks, numbers, slope, said)
     low, high, error = numbers
-    work(lines, np.ascontiguousarray(boxes), asks, low, high, error, slope[0], slope[1], said[0], said[1])
     if not program.results:
         return Worked(low, high, slope[0], slope[1], error, said[0], said[1])
     at = np.array(program.results)
@@ -100,7 +105,7 @@ def _extreme(largest: bool, a: float, b: float) -> float:
     return max(a, b) if largest else min(a, b)
 
 
-@inlined
+@apart
 def _called(code: int, a: float, b: float, error: float) -> Five:
     """A function's range, that of its derivative, and what a program is off."""
     low, high = function(code, a, b)
@@ -130,7 +135,7 @@ def _called(code: int, a: float, b: float, error: float) -> Five:
     return low, high, first, last, off + 2.0 * LIBRARY * (1.0 + max(abs(low), abs(high)))
 
 
-@inlined
+@apart
 def _value(code: int, which: int, a: float, b: float, e: float, c: float, d: float, f: float) -> Five:
     """Of operands [a, b] and [c, d], off by at most e and f: range, the derivative by the first one, and what a program
     is off without the rounding of this operation."""
@@ -169,7 +174,7 @@ def _value(code: int, which: int, a: float, b: float, e: float, c: float, d: flo
     return _called(which, a, b, e)
 
 
-@inlined
+@apart
 def _holds(code: int, a: float, b: float, e: float, c: float, d: float, f: float) -> tuple[float, float]:
     """Whether a comparison surely holds, and surely does not: of real numbers, and in every double program."""
     error = (e + f) * (1.0 + 1e-15)
@@ -182,8 +187,7 @@ def _holds(code: int, a: float, b: float, e: float, c: float, d: float, f: float
     return 1.0 if a > d else 0.0, 1.0 if b <= c else 0.0
 
 
-@kernel
-def work(
+def _work(
     lines: Array, boxes: Array, asks: bool, low: Array, high: Array, error: Array, sl: Array, sh: Array, finite: Array,
     possible: Array,
 ) -> None:  # fmt: skip
@@ -257,3 +261,22 @@ def work(
                     p, q = product(first, last, p, q)
                 sl[k, j, n], sh[k, j, n] = p, q
 
+
+Work = Callable[..., None]
+
+
+@functools.cache
+def working() -> Work:
+    """`_work`, called by pointer: so long a function would be compiled anew in every kernel that calls it."""
+    two, three, bits = (numba.typeof(array) for array in (np.zeros((1, 1)), np.zeros((1, 1, 1)), np.ones(1, np.bool_)))  # type: ignore[no-untyped-call]
+    lines = numba.typeof(np.zeros(1, LINE))  # type: ignore[no-untyped-call]
+    made: Work = callback(_work, nb.void(lines, three, nb.boolean, two, two, two, three, three, bits, bits))
+    return made
+
+
+@kernel
+def work_all(
+    work: Work, lines: Array, boxes: Array, asks: bool, numbers: Array, slopes: Array, said: Array
+) -> None:
+    """All lines over all boxes, from Python."""
+    work(lines, boxes, asks, numbers[0], numbers[1], numbers[2], slopes[0], slopes[1], said[0], said[1])
