@@ -5,7 +5,8 @@ import pytest
 
 import spaql
 from law_examples import law_policies
-from spaql.laws.lessons import fit, model_tree, scores_of
+from spaql.laws.fit import fit
+from spaql.laws.lessons import model_tree, scores_of
 from spaql.laws.vector import declared_units, measured_units
 from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD
 from spaql.trees.tree import decide

@@ -6,7 +6,7 @@ import pytest
 
 import spaql
 from spaql.laws.proposals import Proposals
-from spaql.laws.sets_of_variables import free_within, pairs_of, sets_of
+from spaql.laws.proposals import free_within, pairs_of, sets_of
 from spaql.laws.vector import numbers_of
 from spaql.trees.tree import LEAF
 

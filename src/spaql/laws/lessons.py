@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
+from spaql.laws.fit import MIN_LEAF_STATES, fit
 from spaql.laws.search import SCREENING_EPISODES, STATES, Search
 from spaql.laws.trials import Trials
 from spaql.laws.vector import Units, measured_units
@@ -44,16 +45,12 @@ def distilled(search: Search, lessons: Lessons, leaves: int, weighted: bool = Fa
 # -- model trees -------------------------------------------------------------------------------------------------------
 #
 # Grown best first. A part is split where two laws explain much more than one; tests are quantiles of a variable or
-# random directions through a state. Scores saturate at -1 and 1 (see vector.py): where a law and what it is to explain
-# are beyond the same end there is no error, so such states are left out of the next fit.
+# random directions through a state. How a law is fitted: fit.py.
 
-RIDGE = 1e-3  # times the number of states
 FIT_ROUNDS = 5
 TEST_ROUNDS = 2  # of the fits that compare tests
 QUANTILES = 9  # cuts tried per variable
 RANDOM_TESTS = 50  # per part
-MIN_LEAF_STATES = 20
-SATURATED_SCORE = 0.99
 
 
 class Split(NamedTuple):
@@ -126,26 +123,6 @@ def model_tree(
     for _ in itertools.islice(best_first((0, everywhere, error), offer, divide), leaves - 1):
         pass
     return tree
-
-
-def fit(inputs: Array, scores: Array, weights: Array, rounds: int) -> tuple[Array, float]:
-    """Gains with the offset last, (variables + 1, outputs), and the squared error of the saturated scores."""
-    ridge = RIDGE * len(inputs) * np.eye(inputs.shape[1])
-    weighted = inputs * weights[:, None]
-    law: Array = np.linalg.solve(weighted.T @ inputs + ridge, weighted.T @ scores)
-    for _ in range(rounds - 1):
-        said = inputs @ law
-        same = ((said > 1.0) & (scores >= SATURATED_SCORE)) | ((said < -1.0) & (scores <= -SATURATED_SCORE))
-        if not same.any():
-            break
-        for output in range(scores.shape[1]):
-            kept = np.flatnonzero(~same[:, output])
-            if len(kept) < MIN_LEAF_STATES:
-                continue
-            right = weighted[kept].T @ scores[kept, output] + ridge @ law[:, output]
-            law[:, output] = np.linalg.solve(weighted[kept].T @ inputs[kept] + ridge, right)
-    wrong = np.clip(inputs @ law, -1.0, 1.0) - scores
-    return law, float(weights @ (wrong * wrong).sum(axis=1))
 
 
 def _tests(states: Array, live: Array, rng: np.random.Generator) -> list[Split]:

@@ -18,8 +18,7 @@ from spaql.ground.streams import LAWS_CHOSEN, LAWS_MINED, LAWS_SEARCHED, STAGE_E
 from spaql.laws.card_trials import CardTrials
 from spaql.laws.lock_step import HARD_STARTS, MIN_SPREAD, MINING_GENERATIONS, Course, Task, side_by_side, worth
 from spaql.laws.optimisers import ARS, CMA
-from spaql.laws.proposals import Proposals
-from spaql.laws.sets_of_variables import Kept, free_within, pairs_of
+from spaql.laws.proposals import Kept, Proposals, free_within, pairs_of
 from spaql.laws.trials import Trials, seeds_of
 from spaql.laws.vector import Free, Units, numbers_of, population, steps_of, with_numbers
 from spaql.learners.law_files import ScoredTree
@@ -193,9 +192,9 @@ class Search:
         return self._with_hard(partial(self.trials.returns_of, [self.units.physical(tree) for tree in trees]), seeds)
 
     def generation(self, task: Task, vectors: Array, seeds: Array) -> Array:
-        """What the rows of a population are worth. For a card Python would be too slow tree by tree."""
+        """What the rows of a population are worth: side by side, Python would be too slow tree by tree."""
         tree, free, trials = task.tree, task.free, self.trials
-        if not (isinstance(trials, CardTrials) and trials.on_card):
+        if not (trials.on_card or trials.together):
             return self.values([with_numbers(tree, free, x) for x in vectors], seeds)
         forest = self.units.physical(population(tree, free, vectors))
         return self._with_hard(partial(trials.returns_in, forest, len(vectors)), seeds)

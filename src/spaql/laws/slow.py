@@ -23,9 +23,8 @@ from spaql.ground.streams import LAWS_CHOSEN, LAWS_CONFIRMED, LAWS_SEARCHED, RAC
 from spaql.laws.classical import best_of_grid, best_regulator, neighbours, p_grid, pi_grid
 from spaql.laws.environments import Job, Rollout
 from spaql.laws.lessons import fitted_laws
-from spaql.laws.proposals import Proposals
+from spaql.laws.proposals import Proposals, free_within, keeps_within
 from spaql.laws.race import MAX_EPISODES, SURE_ERRORS, Candidate, adopt, raced
-from spaql.laws.sets_of_variables import free_within, keeps_within
 from spaql.laws.stages import RACE_SHARE, SEARCH_SHARE, STAGE_SHARE, Budget, affordable_effort
 from spaql.laws.teacher import lessons_of, rules_of
 from spaql.laws.tidy import DearTidying

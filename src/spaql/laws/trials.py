@@ -26,7 +26,7 @@ from spaql.plants.problem import Problem
 from spaql.training.closed_loop import tree_steps
 from spaql.training.lanes import OK, Episodes, Lanes, bad_reward, bad_state, new_lanes, stage_of
 from spaql.training.tree_rollouts import forest_of, run_forest, run_tree
-from spaql.trees.tree import Tree
+from spaql.trees.tree import Tree, one_behind_the_other
 
 MOST_AT_ONCE = 4096  # episodes between two checks for Ctrl-C
 PER_WORKER = 8  # the same in an environment, and for each of its worker processes
@@ -159,19 +159,22 @@ class Trials:
 
     def returns_of(self, trees: Sequence[Tree], seeds: Array) -> Array:
         """(trees, seeds): `returns` of trees that differ in their numbers only."""
-        most = len(trees) * len(seeds) * self.problem.horizon
-        if not self.together or len(seeds) >= LANES or not self._affords(most) or self.stopped():
+        if not self.together or len(seeds) >= LANES:
             return np.array([self.returns(tree, seeds) for tree in trees])
-        returns, forest = np.zeros(len(trees) * len(seeds)), forest_of(trees, len(seeds))
-        each = np.tile(seeds, len(trees))
-        self.count(self._on_plant(run_forest, forest, each, self.problem.horizon, returns))
-        return finite(returns).reshape(len(trees), -1)
+        return self.returns_in(one_behind_the_other(trees), len(trees), seeds)
+
+    def returns_in(self, forest: Tree, trees: int, seeds: Array) -> Array:
+        """The same of trees one behind the other, with as many nodes each."""
+        self.check(trees * len(seeds) * self.problem.horizon)
+        returns, each = np.zeros(trees * len(seeds)), np.tile(seeds, trees)
+        asked = forest_of(forest, trees, len(seeds))
+        self.count(self._on_plant(run_forest, asked, each, self.problem.horizon, returns))
+        return finite(returns).reshape(trees, -1)
 
     def watched(self, tree: Tree, seeds: Array, states: int) -> tuple[Array, Array]:
-        """Visits of the nodes, and at most so many states of the closed loop, in an order of their own.
+        """Visits of the nodes, and at most so many states of the closed loop, sorted: loops have different orders.
 
-        Of very long episodes the beginnings. On the plant episodes go side by side, in an environment one after the
-        other: without an order of their own, the states would be those of the loop.
+        Of very long episodes the beginnings.
         """
         horizon = max(1, min(self.problem.horizon, MOST_WATCHED // len(seeds)))
         if not self.slow:
@@ -234,10 +237,7 @@ class Trials:
         return self._in_environment(tree, seeds, horizon, returns, visits, seen)
 
     def spend(self, tree: Tree, seed: int, purpose: int) -> Array:
-        """Use up what is left, to the last step: episodes of a law that is good already, the last one cut short.
-
-        The returns of the whole ones.
-        """
+        """Use up what is left, to the last step, with a law that is good already; the returns of whole episodes."""
         number, self.reserve = 0, 0
         returns = [np.zeros(0)]
         while self.left:

@@ -3,7 +3,6 @@
 Every lane's leaf is found by one of three forms of `trees.descend.descend`, the fastest for the tree (`place_lanes`).
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from spaql.ground.compiling import inlined, kernel
 from spaql.plants.plant import Batch, Rows
 from spaql.training.lanes import WIDTH, Episodes, Lanes, Stage, run_lanes
 from spaql.trees.laws import ORDERED, SCORES, THRESHOLD, LeafLaws
-from spaql.trees.tree import CompiledTree, Tree, descend, has_oblique, one_behind_the_other
+from spaql.trees.tree import CompiledTree, Tree, descend, has_oblique
 
 SMALL_TREE = 127  # nodes: up to here every lane is tested at every node
 
@@ -191,11 +190,10 @@ class TreeBatch(NamedTuple):
     episodes: int  # of one tree: rollout i is led by tree i // episodes
 
 
-def forest_of(trees: Sequence[Tree], episodes: int) -> TreeBatch:
-    """The trees have laws of one kind, and equally many nodes."""
-    size, forest = len(trees[0].nodes), one_behind_the_other(trees)
+def forest_of(forest: Tree, trees: int, episodes: int) -> TreeBatch:
+    """Of trees one behind the other, with laws of one kind, and equally many nodes."""
     assert forest.laws is not None
-    return TreeBatch(forest.nodes, forest.weights, forest.laws, size, episodes)
+    return TreeBatch(forest.nodes, forest.weights, forest.laws, len(forest.nodes) // trees, episodes)
 
 
 @inlined
