@@ -4,7 +4,7 @@
     python benchmarks/card.py laws pendulum --leaves 8            ten seeds of a search, several at a time
     python benchmarks/card.py laws pendulum acrobot --leaves 2 4 8  the best of at most so many laws
     python benchmarks/card.py worst                               the worst episode of ten million
-    python benchmarks/card.py atlas --seeds 2                     Atlas with its searches on the card
+    python benchmarks/card.py atlas --seeds 2 --jobs 1            Atlas with its searches on the card
 
 Several processes on one card want its server: `nvidia-cuda-mps-control -d`. Mean and worst of the seeds from 1000 on.
 """
@@ -55,20 +55,27 @@ def worst_case(episodes):
         print(f"falsify on {device}, {count:,} episodes, {time.perf_counter() - begin:.1f} s: {worst.total!r}", flush=True)
 
 
-def atlas(seeds):
-    """Wall and CPU seconds of Atlas with its searches on the card, and whether it finds the laws of the CPU."""
-    print("| plant | samples | CPU: wall s, CPU s | card: wall s, CPU s | same laws |\n|---|---|---|---|---|")
-    for name, samples in (("cartpole-swing-up", 320), ("pendulum", 300), ("cartpole", 300)):
-        rows, laws = {"cpu": [], "cuda": []}, {"cpu": [], "cuda": []}
-        for seed in range(1000, 1000 + seeds):
-            for device, times in rows.items():
-                begin, used = time.perf_counter(), time.process_time()
-                agent = spaql.Atlas(spaql.make(name), seed=seed, controller="laws", device=device)
-                agent.learn(samples=samples, progress=False)
-                laws[device].append(agent.policy().to_text(share=False))
-                times.append((time.perf_counter() - begin, time.process_time() - used))
-        cells = ["{:.1f}, {:.1f}".format(*np.mean(row, axis=0)) for row in rows.values()]
-        print(f"| {name} | {samples} | {cells[0]} | {cells[1]} | {laws['cpu'] == laws['cuda']} |", flush=True)
+def learned(job):
+    """Seconds of one Atlas, wall and CPU, its laws, and what they earn."""
+    name, samples, seed, device = job
+    begin, used = time.perf_counter(), time.process_time()
+    agent = spaql.Atlas(spaql.make(name), seed=seed, controller="laws", device=device)
+    agent.learn(samples=samples, progress=False)
+    times = time.perf_counter() - begin, time.process_time() - used
+    return device, times, agent.policy().to_text(share=False), agent.evaluate(1000).mean
+
+
+def atlas(seeds, jobs):
+    """Atlas with its searches on the card and without; with one job at a time, seconds may be compared."""
+    print("| plant | samples | CPU: wall s, CPU s | card: wall s, CPU s | same laws | return |\n|---|---|---|---|---|---|")
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        for name, samples in (("cartpole-swing-up", 320), ("pendulum", 300), ("cartpole", 300)):
+            asked = [(name, samples, 1000 + seed, device) for device in ("cpu", "cuda") for seed in range(seeds)]
+            rows = list(pool.map(learned, asked))
+            cells = ["{:.1f}, {:.1f}".format(*np.mean([row[1] for row in part], 0)) for part in (rows[:seeds], rows[seeds:])]
+            same = sum(one[2] == other[2] for one, other in zip(rows[:seeds], rows[seeds:], strict=True))
+            returns = [row[3] for row in rows[:seeds]]
+            print(f"| {name} | {samples} | {cells[0]} | {cells[1]} | {same} of {seeds} | {np.mean(returns):.2f} [{np.min(returns):.2f}] |", flush=True)
 
 
 def searched(job):
@@ -118,7 +125,7 @@ if __name__ == "__main__":
     if given.what == "worst":
         worst_case(10**7)
     elif given.what == "atlas":
-        atlas(given.seeds)
+        atlas(given.seeds, given.jobs)
     elif given.what == "speed":
         speed()
         certificate(int(given.certified))
