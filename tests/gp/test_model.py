@@ -1,5 +1,9 @@
 """What a model makes of data: points, noise, ends, and what it believes far from all of it."""
 
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Barrier
+
 import numpy as np
 import pytest
 
@@ -82,6 +86,17 @@ def test_how_many_cores_there_are_changes_no_bit(monkeypatch):
     for few, many in zip(*outcomes, strict=True):
         np.testing.assert_array_equal(few, many)
     assert len(outcomes[0][1]) > 0
+
+
+def test_threads_that_ask_at_once_get_the_same_numbers_in_memory():
+    """Tables keep addresses. From Python 3.12 on a cached property alone is computed by every thread that comes early."""
+    data = walk(60, lambda x, u, _: 0.9 * x + 0.2 * u)
+    learned = imagined(problem(), model_of(problem(), data), data, data.states[:1], np.random.default_rng(0))
+    for _ in range(20):
+        plant, begin = replace(learned.plant), Barrier(8)
+        with ThreadPoolExecutor(8) as pool:
+            seen = [done.result() for done in [pool.submit(lambda: (begin.wait(), plant.memory)) for _ in range(8)]]  # noqa: B023
+        assert len({id(memory[0]) for _, memory in seen}) == 1
 
 
 @pytest.mark.parametrize("kind", ["seen", "moving"])

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.laws.proposals import Proposals
-from spaql.laws.proposals import free_within, pairs_of, sets_of
+from spaql.laws.proposals import Proposals, free_within, pairs_of, sets_of
 from spaql.laws.vector import numbers_of
 from spaql.trees.tree import LEAF
 

@@ -11,6 +11,7 @@ side in all lanes: the same bits for any number of lanes.
 
 import functools
 import math
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -36,6 +37,7 @@ from spaql.plants.compile import assembled
 from spaql.plants.known import KnownOutcome
 from spaql.plants.plant import LANES, SIGNATURE, Batch, Plant, Rows, reset, step
 
+_ONE_AT_A_TIME = threading.Lock()
 _DOUBLES, _SINGLES, _WHOLES = (nb.CPointer(kind) for kind in (nb.float64, nb.float32, nb.int64))  # type: ignore[no-untyped-call]
 
 
@@ -120,9 +122,17 @@ class ModelPlant(Plant):
         usual: Rows = super().rows
         return usual._replace(end=usual.end + self.sizes.scratch)
 
-    @functools.cached_property
+    @property
     def memory(self) -> tuple[Array, Array]:
-        """An array of float64, and one of float32 whose address is the first of the others."""
+        """An array of float64, and one of float32 whose address is the first of the others.
+
+        Made once, whichever thread comes first: tables keep addresses, and what is made twice is thrown away once.
+        """
+        with _ONE_AT_A_TIME:
+            return self._memory
+
+    @functools.cached_property
+    def _memory(self) -> tuple[Array, Array]:
         numbers = self.numbers
         blocks = [_blocks(*parts) for parts in zip(numbers.points, numbers.weights, numbers.inverse, strict=True)]
         small = np.concatenate([np.zeros(0, np.float32), *(part.ravel() for part in blocks)])
@@ -141,7 +151,7 @@ class ModelPlant(Plant):
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is of this process: addresses and machine code."""
-        return {name: value for name, value in self.__dict__.items() if name not in ("rows", "batch", "memory")}
+        return {name: value for name, value in self.__dict__.items() if name not in ("rows", "batch", "_memory")}
 
     @functools.cached_property
     def batch(self) -> tuple[Batch, Batch]:
