@@ -1,6 +1,6 @@
-"""Writes the numbers of benchmarks.md, and the controllers of laws.md: `python docs/make_benchmarks.py STORE...`.
+"""Writes the numbers of benchmarks.md and boards.md, and the controllers of laws.md: `python docs/make_benchmarks.py STORE...`.
 
-A STORE is what `spaql reproduce --only laws` (or few, or foreign) `--store STORE` has left: its table is replaced, between the marks `<!-- NAME -->`.
+A STORE is what `spaql reproduce --only laws` (or few, foreign, boards) `--store STORE` has left: its table is replaced, between the marks `<!-- NAME -->`.
 What others have published comes with the package, and is always written.
 """
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from make_results import replaced
 
+from spaql_studies import boards
 from spaql_studies.benchmark import published_of, return_of, title_of_problem
 from spaql_studies.few import few_tables
 from spaql_studies.foreign import TASKS, digits_of, foreign_tables, title_of_plant
@@ -22,6 +23,8 @@ from spaql_studies.tables import Column, Table, markdown, number, shown
 LAWS = ("problem", "laws", "numbers", "samples", "fresh return", "worst agent")
 FEW = ("problem", "samples", "fresh return", "worst agent", "agents in doubt", "laws")
 FOREIGN = ("Laws", "Atlas")
+BOARDS = ("problem", "laws", "numbers", "samples", "score or return", "worst agent", "agents")
+BESIDE = ("problem", "controller", "return", "how", "source")
 SHOWN = (("cartpole-500", 1), ("pendulum", 2), ("mountain-car-continuous", 3), ("cartpole-swing-up", 3))  # controllers: laws at most
 
 
@@ -31,7 +34,21 @@ def blocks_of(results: Results) -> dict[str, str]:
     blocks = {name: narrow(tables[name], kept) for name, kept in (("laws", LAWS), ("few", FEW)) if name in tables}
     if "laws-controllers" in tables:
         blocks["laws-controllers"] = controllers(tables["laws-controllers"])
+    blocks |= board_blocks({table.name: table for table in boards.board_tables(results)})
     return blocks | ({"foreign": beside_each_other(tables["foreign"])} if "foreign" in tables else {}) | {"others": published()}
+
+
+def board_blocks(tables: dict[str, Table]) -> dict[str, str]:
+    """Of boards.md."""
+    if "boards" not in tables:
+        return {}
+    laws = [f"{boards.title_of_board(row['problem'])}, {row['who']}:\n\n```text\n{row['controller']}\n```" for row in tables["boards-laws"].rows]
+    return {
+        "boards-reached": narrow(tables["boards"], BOARDS),
+        "boards-others": narrow(tables["boards-others"], BESIDE),
+        "boards-pendulums": lines_of(tables["boards-pendulums"]),
+        "boards-laws": "\n\n".join(laws),
+    }
 
 
 def narrow(table: Table, headings: tuple[str, ...]) -> str:
@@ -101,7 +118,7 @@ def main(stores: list[Path], docs: Path) -> None:
     for folder in stores:
         blocks |= blocks_of(load_results(Store(folder, create=False)))
     for name, block in blocks.items():
-        page = docs / ("laws.md" if name == "laws-controllers" else "benchmarks.md")
+        page = docs / ("laws.md" if name == "laws-controllers" else "boards.md" if name.startswith("boards") else "benchmarks.md")
         page.write_text(replaced(page.read_text("utf-8"), {name: block}, name), "utf-8")
 
 

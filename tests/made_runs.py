@@ -44,7 +44,7 @@ def made_results(figures, effort=WHOLE):
     return Results({part: made_part(part, figure, effort) for part, figure in figures.items()})
 
 
-def made_checked(spec, last, first=None, leaves=None, tree=None):
+def made_checked(spec, last, first=None, leaves=None, tree=None, controller=""):
     """A run with checkpoints whose fresh return rises from `first` to `last` in a straight line; trees at the last three."""
     points = len(spec.checkpoints)
     first = last - 100.0 if first is None else first
@@ -61,6 +61,6 @@ def made_checked(spec, last, first=None, leaves=None, tree=None):
         "tree_leaves": np.where(with_tree, spec.leaves if leaves is None else leaves, 0),
         "tree_returns": np.where(with_tree, returns if tree is None else tree, np.nan),
         "cpu_curve": np.array(spec.checkpoints) / 1000, "tree_cpu_curve": np.where(with_tree, 2.0, np.nan),
-        "parameters": spec.parameters,
+        "parameters": spec.parameters, "controller": controller,
     }  # fmt: skip
     return run_from(row | ORIGIN)

@@ -73,7 +73,12 @@ def others(kind: str) -> Any:
     `kind`: "laws" of controllers, "samples" of learners over samples. None for samples of what does not learn, or does
     not say.
     """
-    return json.loads(_published("others.json").read_text("utf-8"))[kind]
+    return published_json("others")[kind]
+
+
+@functools.cache
+def published_json(name: str) -> Any:
+    return json.loads(_published(f"{name}.json").read_text("utf-8"))
 
 
 def published_file(experiment: str = "trpo") -> Any:

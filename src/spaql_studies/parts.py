@@ -93,6 +93,7 @@ EXPERIMENTS = {
     "laws": ("laws", "mujoco", "box2d"),
     "few": ("few",),
     "foreign": ("foreign",),
+    "boards": ("boards",),
 }
 
 

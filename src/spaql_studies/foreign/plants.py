@@ -139,7 +139,7 @@ _NAMED: dict[str, Any] = {"names": True, "clip": True}
 _CART = ["position", "cos", "sin", "velocity", "angular velocity"]
 
 
-def _suite(title: str, task: str, names: list[str], action: str) -> ForeignPlant:
+def suite(title: str, task: str, names: list[str], action: str) -> ForeignPlant:
     quirks = (
         "Import shimmy first, so that Gymnasium knows the id; dm_control runs with MuJoCo 3, not 4. Observations are a "
         "Dict (`flatten=True`); the limit of 1,000 steps is not declared (`horizon=1000`)."
@@ -169,9 +169,9 @@ PLANTS = {
     "Reacher-v5": _mujoco("Reacher-v5", "No bounds are declared. Two of its ten variables are constant in an episode."),
     "LunarLander-v3": _lander("LunarLander-v3"),
     "LunarLanderContinuous-v3": _lander("LunarLanderContinuous-v3"),
-    "dm-cartpole-balance": _suite("cartpole balance", "cartpole-balance", _CART, "force"),
-    "dm-cartpole-swingup": _suite("cartpole swingup", "cartpole-swingup", _CART, "force"),
-    "dm-pendulum-swingup": _suite("pendulum swingup", "pendulum-swingup", ["cos", "sin", "angular velocity"], "torque"),
+    "dm-cartpole-balance": suite("cartpole balance", "cartpole-balance", _CART, "force"),
+    "dm-cartpole-swingup": suite("cartpole swingup", "cartpole-swingup", _CART, "force"),
+    "dm-pendulum-swingup": suite("pendulum swingup", "pendulum-swingup", ["cos", "sin", "angular velocity"], "torque"),
     "pcgym-cstr": ForeignPlant(
         "pc-gym CSTR", f"{HERE}:pc-gym/cstr-v0", "pcgym",
         f"{_PC_GYM} The published reward compares the first jacket temperature of an episode with the last one of the "

@@ -129,7 +129,10 @@ def _problem_of(spec: Spec) -> Any:
 def _of_catalog(name: str, parameters: str) -> Any:
     """Made once per process: to load the code of a plant takes as long as a hundred iterations of a learner."""
     from spaql.plants.make import make_from_catalog
+    from spaql_studies.runs.double_pendulum import BOARD, board_problem
 
+    if name.startswith(BOARD):
+        return board_problem(name.removeprefix(f"{BOARD}-"))
     return make_from_catalog(name, json.loads(parameters or "{}"))
 
 
