@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spaql.gp.kernel_sums import BLOCK, filled
+from spaql.gp.kernel_sums import BLOCK, WIDTH, filled
 from spaql.gp.model_equations import (
     HEADER,
     STRAY,
@@ -135,7 +135,8 @@ class ModelPlant(Plant):
     def _memory(self) -> tuple[Array, Array]:
         numbers = self.numbers
         blocks = [_blocks(*parts) for parts in zip(numbers.points, numbers.weights, numbers.inverse, strict=True)]
-        small = np.concatenate([np.zeros(0, np.float32), *(part.ravel() for part in blocks)])
+        more = np.zeros(WIDTH, np.float32)  # vectors of weights are read from every index on
+        small = np.concatenate([*(part.ravel() for part in blocks), more])
         first = np.cumsum([0, *(part.size for part in blocks)])[:-1]
         header = np.zeros(HEADER)
         header[:3] = small.ctypes.data, len(numbers.linear), len(numbers.starts)
