@@ -174,7 +174,7 @@ class Proof:
             parts.append(f"the return{over} is {ends}")
         start = _named(dict(zip(claim.variables, claim.start, strict=True)), False)
         said = (
-            f"for every start with {start}: {'; '.join(parts)}."
+            f"for every start{'' if self.holds else ' that is not open,'} with {start}: {'; '.join(parts)}."
             if self.evidence
             else f"{'; '.join(parts)}."
         )
