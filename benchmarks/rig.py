@@ -1,13 +1,13 @@
 """Six trials of 100 steps on three machines that nobody has tuned for, through files alone: docs/rig.md has the table.
 
-    python benchmarks/rig.py                                   # seeds 1000 to 1009: some 30 minutes of a core
+    python benchmarks/rig.py                                   # seeds 1000 to 1009: some 35 minutes of a core
     python benchmarks/rig.py --only cart tank arm --first 0 --seeds 3         # those that were looked at, for tuning
     python benchmarks/rig.py --table rows.jsonl                # of --rows rows.jsonl, also of a run that was cut
 
 The machines of rig_machines.py run in processes of their own: controller.c and plan.csv go there, a log with semicolons and
 decimal commas comes back. All trials are counted. What the law of the seventh trial is worth is measured in 20 fresh
 episodes, beside the fallback and an LQR that knows equations, state and what holds the machine at a reference, and whose
-weight was chosen on the machine. (Sampled look-ahead in the equations earned less on all three.)
+weight was chosen on the machine. (Sampled look-ahead in the equations earned less on beam and fan.)
 """
 
 import argparse
