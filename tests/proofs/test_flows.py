@@ -124,7 +124,10 @@ def test_the_sets_of_the_checker_hold_all_states_at_samples_and_between(integrat
     loop = CheckedLoop(policy.problem, policy.rules, np.zeros(2), True)
     sets = many(np.array(policy.problem.plant.flow.start)[None])
     for step in range(STEPS):
-        sets, way = checked_flows.flowed(loop, sets, 2)
+        _, wider = checked_flows.flowed(loop, sets, 2)  # the box around the way is enough where nothing is asked
+        sets, way = checked_flows.flowed(loop, sets, 2, bounds=np.zeros((2, 2)))
+        assert (wider[..., 0] <= way[..., 0]).all()
+        assert (way[..., 1] <= wider[..., 1]).all()
         box, seen = box_of(sets)[0], states[step]
         assert (box[:, 0] <= seen[-1].min(axis=0) + 1e-9).all()
         assert (seen[-1].max(axis=0) - 1e-9 <= box[:, 1]).all()

@@ -146,7 +146,7 @@ class Proof:
         if claim.dt is not None and math.isfinite(claim.steps):
             when += f" ({claim.steps * claim.dt:g} s)"
         if claim.reach == "end":
-            parts.append(f"the episode ends within {self.within} steps")
+            parts.append("the episode ends" + ("" if self.within is None else f" within {self.within} steps"))
         elif isinstance(claim.reach, dict):
             after = "in the end" if self.within is None else f"after at most {self.within} steps"
             parts.append(f"{after} {_named(claim.reach)}, {when}")
