@@ -72,7 +72,7 @@ def noticed(file, before, after, tests):
         assert text.count(before) == 1, f"{file}.py has {text.count(before)} times: {before}"
         path.write_text(text.replace(before, after))
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")]), "SPAQL_CACHE_DIR": os.environ.get("MUTANTS_CACHE", folder)}
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *os.environ.get("MUTANTS_OPTIONS", "").split(), str(TESTS / tests)]
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "--slow", "-p", "no:cacheprovider", *os.environ.get("MUTANTS_OPTIONS", "").split(), str(TESTS / tests)]
         run = subprocess.run(command, cwd=TESTS.parents[1], env=environment, capture_output=True, text=True, check=False)
         failed = [line for line in run.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
         return failed[0].split("::")[-1][:70] if failed else ""
