@@ -24,7 +24,7 @@ def learned(samples=120, **options):
 def tabled(monkeypatch):
     """An agent whose laws were not found, so that this table is better."""
 
-    def no_laws(problem, model, data, seed, earlier=(), table=None, teacher=None, last=True, stop=None):
+    def no_laws(problem, model, data, seed, earlier=(), table=None, teacher=None, last=True, stop=None, device="cpu"):
         return in_model.Found(constant(3, [0.0]) if table is None else table, np.zeros(2))
 
     monkeypatch.setattr(in_model, "laws_in", no_laws)
