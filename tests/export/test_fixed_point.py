@@ -14,13 +14,18 @@ from law_examples import law_policies
 from loop_controllers import LOOPS, controller
 from spaql.export.fixed_point import fixed_point
 from spaql.plants.environment import PlantEnv
+from spaql.policy.policy import Policy
+from spaql.trees.edits import constant, split
 
 FITTING = ("P2", "C2", "A2", "M3", "L1c", "L2d", "ordered", "odd laws")
 
 
 def tree_of_constants():
-    """Without laws."""
-    return law_policies()["M3"].compress(max_leaves=4)
+    """Without laws: which way a car moves, it is pushed."""
+    policy = law_policies()["M3"]
+    low, high = (np.array(end) for end in policy.problem.actions.bounds)
+    tree = split(constant(2, low), 0, np.array([0.3, 1.0]), 0.001, low, high)
+    return Policy(policy.problem, tree, "decision tree", "by hand")
 
 
 def policy_of(name):
