@@ -1,4 +1,4 @@
-"""Writes the numbers of benchmarks.md and boards.md, and the controllers of laws.md: `python docs/make_benchmarks.py STORE...`.
+"""Writes the numbers of benchmarks.md and boards.md, and the controllers of gallery.md: `python docs/make_benchmarks.py STORE...`.
 
 A STORE is what `spaql reproduce --only laws` (or few, foreign, boards) `--store STORE` has left: its table is replaced, between the marks `<!-- NAME -->`.
 What others have published comes with the package, and is always written.
@@ -118,7 +118,7 @@ def main(stores: list[Path], docs: Path) -> None:
     for folder in stores:
         blocks |= blocks_of(load_results(Store(folder, create=False)))
     for name, block in blocks.items():
-        page = docs / ("laws.md" if name == "laws-controllers" else "boards.md" if name.startswith("boards") else "benchmarks.md")
+        page = docs / ("gallery.md" if name == "laws-controllers" else "boards.md" if name.startswith("boards") else "benchmarks.md")
         page.write_text(replaced(page.read_text("utf-8"), {name: block}, name), "utf-8")
 
 

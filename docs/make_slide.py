@@ -1,6 +1,6 @@
 """Draws the slide of the README and of the landing page: `python docs/make_slide.py [FOLDER]`.
 
-Controllers and returns are those of laws.md, which `python docs/make_benchmarks.py STORE` writes; nothing is computed here.
+Controllers and returns are those of gallery.md, which `python docs/make_benchmarks.py STORE` writes; nothing is computed here.
 """
 
 import re
@@ -12,7 +12,7 @@ from spaql.ground.colours import BLUE, GREY
 from spaql_studies.load import others
 from spaql_studies.tables import number
 
-PAGE = Path(__file__).parent / "laws.md"
+PAGE = Path(__file__).parent / "gallery.md"
 # The heading of a controller on the page, the title on the slide, the problem, and who stands beside it: how it begins in others.json, and its name
 SHOWN = (
     ("CartPole, 500 steps, one law", "CartPole: balance for 500 steps", "cartpole-500", "PPO, DQN and most others", "PPO, DQN"),
