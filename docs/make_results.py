@@ -43,9 +43,7 @@ def replaced(text: str, blocks: dict[str, str], prefix: str) -> str:
 def _block(table: Table) -> str:
     """Without its title, which stands above as a heading; of the notes only what is about this problem."""
     lines = markdown(table).splitlines()[2:]
-    rows = [
-        line.replace(" ± ", "\u00a0±\u00a0") for line in lines if line.startswith("|")
-    ]  # a narrow column shall not tear them apart
+    rows = [re.sub(r" ± [\d.,]+", "", line) for line in lines if line.startswith("|")]  # intervals are in the pictures
     notes = [note for note in table.notes if not note.startswith(("±", "Mean"))]
     return "\n".join([*rows, *(["", " ".join(notes)] if notes else [])])
 
