@@ -31,7 +31,6 @@ SHAPES = (0.0, 0.3, 0.6, 0.9)  # g between the largest eigenvalue and 1
 WEIGHTS = np.geomspace(1e-3, 1e3, 7)  # of the action against the state in Lyapunov's equation
 
 
-
 def _sampled(asked: Question, rules: Tree, state: Array) -> Array:
     """A sample later, by the plant's own steps."""
     plant: Any = asked.problem.plant
@@ -138,9 +137,7 @@ def attraction(asked: Question, rules: Tree) -> tuple[ClosedLoop, Contraction] |
     near = states[:, :, None] + NEAR * width[:, None] * [-1.0, 1.0]
     loops = [closed_loop(asked.problem, rules, asked.sensors, asked.single, substeps) for substeps in SUBSTEPS]
     watched = bool(np.isfinite(asked.limits).any()) or plant.flow.over is not None
-    loops = [
-        loop._replace(columns=loop.states * COLUMNS, flow=loop.flow._replace(watched=watched)) for loop in loops
-    ]
+    loops = [loop._replace(columns=loop.states * COLUMNS, flow=loop.flow._replace(watched=watched)) for loop in loops]
     after = [_after_a_sample(loop, near) for loop in loops]
     for loop, wide, finer in zip(loops, after, after[1:], strict=False):
         with np.errstate(invalid="ignore"):

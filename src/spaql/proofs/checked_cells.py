@@ -102,10 +102,7 @@ def check_followed(
     for step in range(1, steps + 1):
         sets = stepped(loop, sets)
         box = box_of(sets)
-        require(
-            (limits[:, 0] <= box[..., 0]) & (box[..., 1] <= limits[:, 1]),
-            "a set leaves the bounds claimed",
-        )
+        require((limits[:, 0] <= box[..., 0]) & (box[..., 1] <= limits[:, 1]), "a set leaves the bounds claimed")
         perhaps, surely = sets.over.T
         if not until_end:
             require(~perhaps, "an episode may end")
@@ -113,10 +110,7 @@ def check_followed(
         if perhaps.any():
             within = step
             returns = np.array(
-                [
-                    min(returns[0], sets.reward[perhaps, 0].min()),
-                    max(returns[1], sets.reward[perhaps, 1].max()),
-                ]
+                [min(returns[0], sets.reward[perhaps, 0].min()), max(returns[1], sets.reward[perhaps, 1].max())]
             )
         sets = sets.take(~surely)
         if len(sets.c) == 0:
@@ -138,9 +132,7 @@ class Rate(NamedTuple):
     unit: float
 
 
-def check_cells(
-    loop: CheckedLoop, evidence: Mapping[str, Any], goal: Array
-) -> tuple[CheckedCells, int, Rate]:
+def check_cells(loop: CheckedLoop, evidence: Mapping[str, Any], goal: Array) -> tuple[CheckedCells, int, Rate]:
     """(bounds and values of all cells, the largest bound, p and the unit): after so many steps the state is in the
     goal, and stays there for ever; and no return falls below what the values say."""
     plant: Any = loop.problem.plant

@@ -68,9 +68,7 @@ class PowerSeries:
     def __truediv__(self, other: Any) -> "PowerSeries":
         """q b = a: q[k] b[0] = a[k] less the other products."""
         b = self.of(other)
-        ratio = PowerSeries(
-            lambda k: _divided(_less(self[k], _convolved(ratio, b, k, range(k))), b[0])
-        )
+        ratio = PowerSeries(lambda k: _divided(_less(self[k], _convolved(ratio, b, k, range(k))), b[0]))
         return ratio
 
     def __radd__(self, other: Any) -> "PowerSeries":

@@ -113,7 +113,7 @@ def spread(sets: Many, line: WeightedSum) -> tuple[Array, Array, Array, Array]:
     total = np.abs(rows).sum(axis=1)
     loose = (np.abs(line.slope) * sets.R).sum(axis=1) + line.error
     loose = loose + ROUND * (total + loose + np.abs(line.base))
-    low, high = (np.maximum(line.low, line.base - loose - total), np.minimum(line.high, line.base + loose + total))
+    low, high = np.maximum(line.low, line.base - loose - total), np.minimum(line.high, line.base + loose + total)
     unknown = ~(low <= high)
     return (rows, np.where(unknown, np.inf, loose), np.where(unknown, -np.inf, low), np.where(unknown, np.inf, high))
 
@@ -193,7 +193,7 @@ def _clipped(
     corners = [least - k * low, most - k * high]
     corners += [np.where((low < x) & (x < high), x - k * x, corners[0]) for x in (bottom, top)]
     under, over = np.min(corners, axis=0), np.max(corners, axis=0)
-    under, over = (np.where(flat, least, np.where(free, 0.0, under)), np.where(flat, most, np.where(free, 0.0, over)))
+    under, over = np.where(flat, least, np.where(free, 0.0, under)), np.where(flat, most, np.where(free, 0.0, over))
     rounding = 4.0 * loop.relative * np.maximum(np.abs(least), np.abs(most))
     rounding = rounding + ROUND * (np.abs(k * line.base) + np.abs(low) + np.abs(high) + np.abs(over)) * (k > 0.0)
     error = np.where(k > 0.0, k * line.error, 0.0) + 0.5 * (over - under) + rounding

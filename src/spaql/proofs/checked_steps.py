@@ -7,16 +7,7 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.proofs.checked_kernels import ROUND
-from spaql.proofs.checked_sets import (
-    Acting,
-    Many,
-    acting,
-    around_of,
-    folded,
-    there,
-    tightened,
-    together,
-)
+from spaql.proofs.checked_sets import Acting, Many, acting, around_of, folded, there, tightened, together
 from spaql.proofs.checker import CheckedLoop, require
 from spaql.proofs.plant_runs import ForSure, Value, runs
 
@@ -60,9 +51,7 @@ def _moved_on(loop: CheckedLoop, act: Acting) -> list[Many]:
         half = 0.5 * (B[..., 1] - B[..., 0])
         c = np.where(unknown[:, None], B.mean(axis=2), c)
         G = np.where(unknown[:, None, None], 0.0, G)
-        R = np.where(
-            unknown[:, None], half * (1.0 + ROUND) + ROUND * np.abs(B).max(axis=2) + 1e-300, R
-        )
+        R = np.where(unknown[:, None], half * (1.0 + ROUND) + ROUND * np.abs(B).max(axis=2) + 1e-300, R)
         total = sets.reward[rows] + gained
         total = total + np.abs(total) * 1e-15 * [-1.0, 1.0]
         parts.append(tightened(Many(c, G, R, B, sets.owner[rows], total, sets.age[rows] + 1, over)))
@@ -91,10 +80,7 @@ def _mean_value(
     low, high = np.minimum(whole[..., 0], middle), np.maximum(whole[..., 1], middle)
     shrunk = []
     for part in range(1, PARTS + 1):
-        ends = np.stack(
-            [middle + (low - middle) * (part / PARTS), middle + (high - middle) * (part / PARTS)],
-            axis=2,
-        )
+        ends = np.stack([middle + (low - middle) * (part / PARTS), middle + (high - middle) * (part / PARTS)], axis=2)
         lost = (np.abs(ends) + np.abs(middle)[..., None]) * 1e-15 + 1e-300
         shrunk.append(ends + lost * [-1.0, 1.0])
     points = np.stack([middle, middle], axis=2)
@@ -116,9 +102,7 @@ def _mean_value(
             R[:, i] = (value[:, 1] - value[:, 0]) + over[0][i].error.reshape(PARTS, n).max(axis=0)
             R[:, i] += ((J_half + ROUND * np.abs(J_mid)) * reach).sum(axis=1)
             R[:, i] += (np.abs(J_mid[:, d : d + m]) * act.e[rows]).sum(axis=1)
-            R[:, i] += 0.5 * np.abs(J_mid[:, d + m :]).sum(axis=1) + (np.abs(A) * sets.R).sum(
-                axis=1
-            )
+            R[:, i] += 0.5 * np.abs(J_mid[:, d + m :]).sum(axis=1) + (np.abs(A) * sets.R).sum(axis=1)
             size = (
                 np.abs(c[:, i])
                 + np.einsum("nj,njk->n", np.abs(A), np.abs(sets.G))

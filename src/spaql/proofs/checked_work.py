@@ -275,8 +275,6 @@ def working() -> Work:
 
 
 @kernel
-def work_all(
-    work: Work, lines: Array, boxes: Array, asks: bool, numbers: Array, slopes: Array, said: Array
-) -> None:
+def work_all(work: Work, lines: Array, boxes: Array, asks: bool, numbers: Array, slopes: Array, said: Array) -> None:
     """All lines over all boxes, from Python."""
     work(lines, boxes, asks, numbers[0], numbers[1], numbers[2], slopes[0], slopes[1], said[0], said[1])

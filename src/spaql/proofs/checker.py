@@ -103,53 +103,34 @@ class WeightedSum(NamedTuple):
     high: Array
 
 
-def weighted(
-    loop: CheckedLoop, seen: Seen, weights: Array, offset: float, boxes: Array, centres: Array
-) -> WeightedSum:
+def weighted(loop: CheckedLoop, seen: Seen, weights: Array, offset: float, boxes: Array, centres: Array) -> WeightedSum:
     """The controller's sums in real arithmetic and in its own, with wrong sensors."""
     reach = np.max(np.abs(boxes - centres[:, :, None]), axis=2) * UP
     low, high = seen.low - loop.sensors, seen.high + loop.sensors
     most, w = np.maximum(np.abs(low), np.abs(high)), np.abs(weights)
     used = w > 0.0
-    slopes = np.where(
-        used[:, None], weights[:, None] * 0.5 * (seen.slope_low + seen.slope_high), 0.0
-    )
-    curved = np.where(
-        used[:, None], w[:, None] * 0.5 * (seen.slope_high - seen.slope_low), 0.0
-    ).sum(axis=1)
+    slopes = np.where(used[:, None], weights[:, None] * 0.5 * (seen.slope_low + seen.slope_high), 0.0)
+    curved = np.where(used[:, None], w[:, None] * 0.5 * (seen.slope_high - seen.slope_low), 0.0).sum(axis=1)
     total = abs(offset) + most @ w + (np.abs(slopes).sum(axis=1) * reach).sum(axis=1)
     tiny = 1e-36 * (1.0 + w.sum() + most.sum(axis=1)) if loop.single else 0.0
     slack = ((len(weights) + 4) * 2.0 * loop.relative + 1e-14) * total + tiny
     at = 0.5 * (seen.middle_low + seen.middle_high)
-    error = ((seen.middle_high - seen.middle_low) + seen.error + loop.sensors) @ w + (
-        curved * reach
-    ).sum(axis=1)
+    error = ((seen.middle_high - seen.middle_low) + seen.error + loop.sensors) @ w + (curved * reach).sum(axis=1)
     ends = np.stack([low * weights, high * weights])
     slope = slopes.sum(axis=1)
     base, error = offset + at @ weights, error * UP + slack
     away = (np.abs(slope) * reach).sum(axis=1) * UP + error
-    least, greatest = (
-        offset + ends.min(axis=0).sum(axis=1) - slack,
-        offset + ends.max(axis=0).sum(axis=1) + slack,
-    )
-    return WeightedSum(
-        base, slope, error, np.maximum(least, base - away), np.minimum(greatest, base + away)
-    )
+    least, greatest = offset + ends.min(axis=0).sum(axis=1) - slack, offset + ends.max(axis=0).sum(axis=1) + slack
+    return WeightedSum(base, slope, error, np.maximum(least, base - away), np.minimum(greatest, base + away))
 
 
-def pieces_of(
-    loop: CheckedLoop, leaf: int, axis: int
-) -> tuple[Array, float, list[tuple[float, float, float, float]]]:
+def pieces_of(loop: CheckedLoop, leaf: int, axis: int) -> tuple[Array, float, list[tuple[float, float, float, float]]]:
     """Gains, offset, and (from, to, a, b): between these scores the action is a + b score."""
     tree, laws, inf = loop.rules, loop.rules.laws, math.inf
     if laws is None:
         return np.zeros(tree.variables), 0.0, [(-inf, inf, float(tree.actions[leaf, axis]), 0.0)]
     require(laws.kind in (CLIP, ORDERED, THRESHOLD), "a law that compares scores")
-    values, gains, offset = (
-        laws.values.tolist(),
-        laws.gains[leaf, axis],
-        float(laws.offsets[leaf, axis]),
-    )
+    values, gains, offset = laws.values.tolist(), laws.gains[leaf, axis], float(laws.offsets[leaf, axis])
     if laws.kind == CLIP:
         low, high = float(laws.low[axis]), float(laws.high[axis])
         return gains, offset, [(-inf, low, low, 0.0), (low, high, 0.0, 1.0), (high, inf, high, 0.0)]
@@ -176,9 +157,7 @@ def leaves_over(loop: CheckedLoop, seen: Seen, boxes: Array, centres: Array) -> 
         if nodes["feature"][node] == LEAF:
             leaves.append(node)
             continue
-        line = weighted(
-            loop, seen, tests_of(loop, node), -float(nodes["cut"][node]), boxes, centres
-        )
+        line = weighted(loop, seen, tests_of(loop, node), -float(nodes["cut"][node]), boxes, centres)
         # asked the other way round: a NaN, of which nothing is known, goes both ways
         pending += [int(nodes["high"][node])] if not line.high[0] < 0.0 else []
         pending += [int(nodes["low"][node])] if not line.low[0] > 0.0 else []

@@ -24,10 +24,7 @@ def spread(w: SetWork, sets: Sets, at: int) -> tuple[float, float, float]:
         loose += abs(w.score.slope[j]) * sets.rest[at, j]
     base = w.score.numbers[0]
     loose = loose + w.score.numbers[1] + ROUND * (total + loose + abs(base))
-    low, high = (
-        max(w.score.numbers[2], base - loose - total),
-        min(w.score.numbers[3], base + loose + total),
-    )
+    low, high = max(w.score.numbers[2], base - loose - total), min(w.score.numbers[3], base + loose + total)
     if not low <= high:  # infinities met: nothing is known
         return -math.inf, math.inf, math.inf
     return low, high, loose
@@ -58,15 +55,7 @@ def decided(loop: ClosedLoop, w: SetWork, last: int) -> int:
     copy_set(w.todo, last, w.todo, spare)
     count = last
     if not leaf:
-        score(
-            loop,
-            w.seen,
-            loop.weights[node],
-            -loop.cut[node],
-            w.todo.centre[spare],
-            w.around,
-            w.score,
-        )
+        score(loop, w.seen, loop.weights[node], -loop.cut[node], w.todo.centre[spare], w.around, w.score)
         low, high, loose = spread(w, w.todo, spare)
         base = w.score.numbers[0]
         for side in range(2):
@@ -108,15 +97,7 @@ def decided(loop: ClosedLoop, w: SetWork, last: int) -> int:
         constant &= loop.pieces[node, 0, k, 3] == 0.0
     if pieces == 1 or not constant:
         return last + 1
-    score(
-        loop,
-        w.seen,
-        loop.gains[node, 0],
-        loop.offsets[node, 0],
-        w.todo.centre[spare],
-        w.around,
-        w.score,
-    )
+    score(loop, w.seen, loop.gains[node, 0], loop.offsets[node, 0], w.todo.centre[spare], w.around, w.score)
     low, high, loose = spread(w, w.todo, spare)
     base = w.score.numbers[0]
     for k in range(pieces):
@@ -158,15 +139,7 @@ def line_of(loop: ClosedLoop, w: SetWork, last: int) -> None:
             w.applied[axis, 0], w.applied[axis, 1] = value, error
             w.applied[axis, 2], w.applied[axis, 3] = value - error, value + error
             continue
-        score(
-            loop,
-            w.seen,
-            loop.gains[node, axis],
-            loop.offsets[node, axis],
-            w.todo.centre[last],
-            w.around,
-            w.score,
-        )
+        score(loop, w.seen, loop.gains[node, axis], loop.offsets[node, axis], w.todo.centre[last], w.around, w.score)
         low, high, _ = spread(w, w.todo, last)
         base, loose = w.score.numbers[0], w.score.numbers[1]
         pieces = loop.pieces.shape[2]
@@ -184,22 +157,14 @@ def line_of(loop: ClosedLoop, w: SetWork, last: int) -> None:
                 off, away = least - slope * low, most - slope * high
                 bottom, top = min(off, away), max(off, away)
                 if low < held_low:
-                    bottom, top = (
-                        min(bottom, held_low - slope * held_low),
-                        max(top, held_low - slope * held_low),
-                    )
+                    bottom, top = min(bottom, held_low - slope * held_low), max(top, held_low - slope * held_low)
                 if high > held_high:
-                    bottom, top = (
-                        min(bottom, held_high - slope * held_high),
-                        max(top, held_high - slope * held_high),
-                    )
+                    bottom, top = min(bottom, held_high - slope * held_high), max(top, held_high - slope * held_high)
                 middle, band = 0.5 * (bottom + top), 0.5 * (top - bottom)
         for j in range(loop.states):
             w.line[axis, j] = slope * w.score.slope[j]
         rounding = (
-            ROUND
-            * (abs(slope * base) + abs(middle) + band + abs(low) + abs(high))
-            * (1.0 if slope > 0.0 else 0.0)
+            ROUND * (abs(slope * base) + abs(middle) + band + abs(low) + abs(high)) * (1.0 if slope > 0.0 else 0.0)
         )
         rounding += 4.0 * loop.relative * max(abs(least), abs(most))
         w.applied[axis, 0] = slope * base + middle

@@ -129,9 +129,7 @@ class TaylorSeries:
             rest = self._less(self.of(a, k), self._square("value", node, k, 1))
             return self._over(rest, self.graph.node("mul", self.graph.constant(2), node))
         what, base = ("value", a) if operation == "log" else ("partner", node)
-        total = self._sum(
-            [self._product(self.of(node, j), self._once(what, base, k - j), j) for j in range(1, k)]
-        )
+        total = self._sum([self._product(self.of(node, j), self._once(what, base, k - j), j) for j in range(1, k)])
         return self._over(self._less(self.of(a, k), self._by(total, k)), self._once(what, base, 0))
 
     def _square(self, what: str, node: Node, k: int, first: int) -> Term:

@@ -54,18 +54,13 @@ def stack_for(loop: ClosedLoop) -> Stack:
 
 
 @kernel
-def follow(
-    advance: Advance, loop: ClosedLoop, w: SetWork, st: Stack, start: Array, task: Following
-) -> int:
+def follow(advance: Advance, loop: ClosedLoop, w: SetWork, st: Stack, start: Array, task: Following) -> int:
     """One start box until all its sets are done. What came of it stands in `st.answer`."""
     d, sets, answer = loop.states, st.sets, st.answer
     for i in range(d):
         centre = 0.5 * (start[i, 0] + start[i, 1])
         half = 0.5 * (start[i, 1] - start[i, 0])
-        sets.centre[0, i], sets.rest[0, i] = (
-            centre,
-            1e-15 * (abs(start[i, 0]) + abs(start[i, 1])) + 1e-300,
-        )
+        sets.centre[0, i], sets.rest[0, i] = centre, 1e-15 * (abs(start[i, 0]) + abs(start[i, 1])) + 1e-300
         sets.box[0, i, 0], sets.box[0, i, 1] = start[i, 0], start[i, 1]
         for k in range(sets.shape.shape[2]):
             sets.shape[0, i, k] = half if i == k else 0.0
@@ -157,9 +152,7 @@ class Followed(NamedTuple):
     share: float
 
 
-def followed(
-    loop: ClosedLoop, start: Array, task: Following, seconds: float, pieces: int, smallest: float
-) -> Followed:
+def followed(loop: ClosedLoop, start: Array, task: Following, seconds: float, pieces: int, smallest: float) -> Followed:
     """The start in `pieces` along its longest side, each cut in halves until it can be followed."""
     w, st = work_for(loop), stack_for(loop)
     advance = advancing(loop, w)

@@ -91,11 +91,7 @@ class Symbol:
 
     def __mul__(self, other: Any) -> "Symbol":
         factor = self.of(other)
-        return (
-            self.made("sqr", factor)
-            if factor == self.place
-            else self.made("mul", self.place, factor)
-        )
+        return self.made("sqr", factor) if factor == self.place else self.made("mul", self.place, factor)
 
     def __rmul__(self, other: Any) -> "Symbol":
         return self.made("mul", self.of(other), self.place)
@@ -121,9 +117,7 @@ class Symbol:
         if float(power) == 0.5:
             return self.made("sqrt", self.place)
         if not 1 <= float(power) <= MOST_POWER or float(power) != int(power):
-            raise TraceError(
-                f"the power {power}: whole ones from 1 to {MOST_POWER} and 0.5 are known"
-            )
+            raise TraceError(f"the power {power}: whole ones from 1 to {MOST_POWER} and 0.5 are known")
         half = self if power == 1 else self ** (int(power) // 2)
         if power == 1:
             return half
@@ -159,9 +153,7 @@ class Symbol:
         return bool(self != 0.0)
 
     def refuse(self) -> Any:
-        raise TraceError(
-            "the value of a symbol is needed: a function that is not known, int() or an index"
-        )
+        raise TraceError("the value of a symbol is needed: a function that is not known, int() or an index")
 
     __float__ = __int__ = __index__ = __trunc__ = __round__ = refuse
 
@@ -199,7 +191,5 @@ class Condition:
         raise TraceError("arithmetic with a condition: write `1.0 if ... else 0.0`")
 
     __float__ = __int__ = __index__ = refuse
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = (
-        __neg__
-    ) = refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __neg__ = refuse
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __xor__ = __rxor__ = refuse

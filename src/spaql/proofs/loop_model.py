@@ -32,9 +32,7 @@ from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, LeafLaws
 from spaql.trees.tree import LEAF, Tree
 
 DOUBLE, SINGLE = 2.0**-53, 2.0**-24  # half an ulp of 1
-DENORMAL = (
-    1e-36  # above the smallest normal number of single precision: what may be flushed to zero
-)
+DENORMAL = 1e-36  # above the smallest normal number of single precision: what may be flushed to zero
 MOST_STATES = 40
 MOST_INPUTS = 64  # a bit each (tape.py)
 COLUMNS_PER_STATE = 100  # noise symbols beside those of the start, of a set that follows a differential equation
@@ -71,23 +69,17 @@ def closed_loop(problem: Problem, rules: Tree, sensors: Array, single: bool, sub
     """Traced, with the controller's pieces beside it. `substeps`: of the differential equation, instead of `step`."""
     plant = problem.plant
     if plant is None or not hasattr(plant, "step"):
-        raise SpaqlError(
-            f"{problem.name} has no plant with equations, so nothing can be proven about it"
-        )
+        raise SpaqlError(f"{problem.name} has no plant with equations, so nothing can be proven about it")
     inputs = plant.state_dim + plant.action_dim + plant.step_noise
     if plant.state_dim > MOST_STATES or inputs > MOST_INPUTS:
         many = f"{plant.state_dim} state variables, and {inputs} with actions and noise"
-        raise SpaqlError(
-            f"{problem.name} has {many}: at most {MOST_STATES} and {MOST_INPUTS} can be proven about"
-        )
+        raise SpaqlError(f"{problem.name} has {many}: at most {MOST_STATES} and {MOST_INPUTS} can be proven about")
     graph = Graph()
     looks = [Path((), tuple(graph.node("x", j) for j in range(plant.state_dim)), None)]
     if plant.observe is not None:
         looks = paths(plant.observe.python, plant.state_dim, graph)
     if len(looks) > 1:
-        raise SpaqlError(
-            f"{problem.name}: `observe` branches, which cannot be proven about: use min, max or abs"
-        )
+        raise SpaqlError(f"{problem.name}: `observe` branches, which cannot be proven about: use min, max or abs")
     states, flow = plant.state_dim, NO_FLOW
     if substeps > 0:
         tape, begins, flow = flow_programs(plant.flow, plant.action_dim, looks[0], graph, substeps)
@@ -134,8 +126,7 @@ def law_pieces(laws: LeafLaws) -> Array:
     elif laws.kind == CLIP:
         bounds = zip(laws.low.tolist(), laws.high.tolist(), strict=True)
         rows = [
-            [(-math.inf, low, low, 0.0), (low, high, 0.0, 1.0), (high, math.inf, high, 0.0)]
-            for low, high in bounds
+            [(-math.inf, low, low, 0.0), (low, high, 0.0, 1.0), (high, math.inf, high, 0.0)] for low, high in bounds
         ]
     else:
         rows = [[(-math.inf, math.inf, 0.0, 0.0)]] * laws.outputs
@@ -164,9 +155,7 @@ def start_box(problem: Problem) -> Array:
         return np.array(plant.flow.start, float)
     box = enclosed(plant.reset.python, np.tile([0.0, 1.0], (plant.reset_noise, 1)))
     if not np.isfinite(box).all():
-        raise SpaqlError(
-            f"the start states of {problem.name} are not bounded, such as with normal noise: give `start`"
-        )
+        raise SpaqlError(f"the start states of {problem.name} are not bounded, such as with normal noise: give `start`")
     return box
 
 
@@ -189,23 +178,11 @@ def refuse_unbounded_noise(problem: Problem, loop: ClosedLoop, start: Array) -> 
     if len(loop.noise) == 0:
         return
     values, (numbers, out) = loop.pieces[..., 2], memory_of(loop)
-    actions, middle = (
-        np.tile([values.min(), values.max()], (loop.actions, 1)),
-        np.full(loop.noise.shape, 0.5),
-    )
+    actions, middle = np.tile([values.min(), values.max()], (loop.actions, 1)), np.full(loop.noise.shape, 0.5)
     for begin, end in zip(loop.begins[:-2], loop.begins[1:-1], strict=True):
         finite = []
         for noise in (loop.noise, middle):
-            enclose(
-                loop.tape,
-                begin,
-                end,
-                np.concatenate([start, actions, noise]),
-                False,
-                False,
-                numbers,
-                out,
-            )
+            enclose(loop.tape, begin, end, np.concatenate([start, actions, noise]), False, False, numbers, out)
             finite.append(np.isfinite(out.box[: loop.states]).all())
         if finite == [False, True]:
             wanted = "leave it out and give sensors=..., or let `step` bound it"

@@ -48,18 +48,11 @@ def registers(length: int, inputs: int) -> Registers:
 
 
 def result(outputs: int, inputs: int) -> Result:
-    return Result(
-        np.zeros((outputs, 2)),
-        np.zeros((outputs, inputs, 2)),
-        np.zeros(outputs),
-        np.zeros(3, np.int64),
-    )
+    return Result(np.zeros((outputs, 2)), np.zeros((outputs, inputs, 2)), np.zeros(outputs), np.zeros(3, np.int64))
 
 
 @apart
-def run(
-    tape: Array, begin: int, end: int, x: Array, slopes: bool, asks: bool, r: Registers, out: Result
-) -> int:
+def run(tape: Array, begin: int, end: int, x: Array, slopes: bool, asks: bool, r: Registers, out: Result) -> int:
     """The instructions begin ... end on the box x, (inputs, 2). Returns whether the path is
     taken."""
     inputs, possible = len(x), CERTAIN
@@ -86,10 +79,7 @@ def run(
                 if (line.inputs >> np.uint64(j)) & np.uint64(1):
                     low, high = slope_of(code, line, r, j, slope_low, slope_high)
                 known = low <= high
-                r.slope_low[n, j], r.slope_high[n, j] = (
-                    low if known else -math.inf,
-                    high if known else math.inf,
-                )
+                r.slope_low[n, j], r.slope_high[n, j] = low if known else -math.inf, high if known else math.inf
         elif code <= NOT:
             r.low[n], r.high[n] = truth_of(code, line, r)
         elif code == OUT:
@@ -112,8 +102,6 @@ def run(
 
 
 @kernel
-def enclose(
-    tape: Array, begin: int, end: int, x: Array, slopes: bool, asks: bool, r: Registers, out: Result
-) -> int:
+def enclose(tape: Array, begin: int, end: int, x: Array, slopes: bool, asks: bool, r: Registers, out: Result) -> int:
     """`run`, called from Python."""
     return run(tape, begin, end, x, slopes, asks, r, out)

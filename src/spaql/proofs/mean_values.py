@@ -23,16 +23,10 @@ def average_slopes(loop: ClosedLoop, w: SetWork, begin: int, end: int) -> None:
         share = (part + 1.0) / PARTS
         for i in range(inputs):
             low, high = min(w.whole[i, 0], w.middle[i]), max(w.whole[i, 1], w.middle[i])
-            low, high = (
-                w.middle[i] + share * (low - w.middle[i]),
-                w.middle[i] + share * (high - w.middle[i]),
-            )
+            low, high = w.middle[i] + share * (low - w.middle[i]), w.middle[i] + share * (high - w.middle[i])
             # the way to the middle and back loses digits of the middle's size
             lost = 1e-15 * abs(w.middle[i]) + 1e-300
-            w.shrunk[i, 0], w.shrunk[i, 1] = (
-                low - 1e-15 * abs(low) - lost,
-                high + 1e-15 * abs(high) + lost,
-            )
+            w.shrunk[i, 0], w.shrunk[i, 1] = low - 1e-15 * abs(low) - lost, high + 1e-15 * abs(high) + lost
         run(loop.tape, begin, end, w.shrunk, True, False, w.r, w.out)
         for i in range(d):
             for j in range(inputs):
@@ -60,10 +54,7 @@ def mean_value(
         for j in range(d):
             w.step[i, j] = 0.5 * (w.mean[i, j, 0] + w.mean[i, j, 1])
         for j in range(len(w.whole)):
-            middle, half = (
-                0.5 * (w.mean[i, j, 0] + w.mean[i, j, 1]),
-                0.5 * (w.mean[i, j, 1] - w.mean[i, j, 0]),
-            )
+            middle, half = 0.5 * (w.mean[i, j, 0] + w.mean[i, j, 1]), 0.5 * (w.mean[i, j, 1] - w.mean[i, j, 0])
             reach = max(w.whole[j, 1] - w.middle[j], w.middle[j] - w.whole[j, 0], 0.0)
             rest += (half + ROUND * abs(middle)) * reach
             if d <= j < d + actions:
@@ -83,9 +74,7 @@ def mean_value(
         for i in range(d):
             low, high = target.box[to, i, 0], target.box[to, i, 1]
             target.centre[to, i] = 0.5 * (low + high)
-            target.rest[to, i] = (
-                0.5 * (high - low) * (1.0 + ROUND) + ROUND * max(abs(low), abs(high)) + 1e-300
-            )
+            target.rest[to, i] = 0.5 * (high - low) * (1.0 + ROUND) + ROUND * max(abs(low), abs(high)) + 1e-300
             for k in range(target.shape.shape[2]):
                 target.shape[to, i, k] = 0.0
 

@@ -61,9 +61,7 @@ def one_plant(
     controller = about if isinstance(about, Controller) else None
     given: Problem = about.problem if isinstance(about, Controller) else about
     if given.plant is None or not hasattr(given.plant, "step"):
-        raise SpaqlError(
-            f"{given.name} has no plant with equations, so nothing can be proven about it"
-        )
+        raise SpaqlError(f"{given.name} has no plant with equations, so nothing can be proven about it")
     signals, around, alone = signals_around(given), Surroundings(), bare(given)
     if given.signals is not None:
         alone, signals, around = stated(given)
@@ -97,15 +95,11 @@ def _with_ranges(problem: Problem, ranges: Bounds) -> Problem:
         drawing = make_from_catalog(name, dict(given) | drawn)
         return replace(problem, plant=drawing.plant, parameters=drawing.parameters)
     if make not in (with_parameters, ode_plant):
-        raise SpaqlError(
-            f"{problem.name} has no parameters: give them to from_plant(..., parameters=...)"
-        )
+        raise SpaqlError(f"{problem.name} has no parameters: give them to from_plant(..., parameters=...)")
     *parts, given = made_of
     unknown = [name for name in drawn if name not in given]
     if unknown:
-        raise SpaqlError(
-            f"{problem.name} has no parameter {echoed(unknown[0])}: choose among {', '.join(given)}"
-        )
+        raise SpaqlError(f"{problem.name} has no parameter {echoed(unknown[0])}: choose among {', '.join(given)}")
     return replace(problem, plant=make(*parts, dict(given) | drawn))
 
 
@@ -254,11 +248,7 @@ def _one_of_the_set(controller: Controller, node: tuple[Any, ...], values: Seque
 
 def of_rules(rules: Tree) -> str:
     """Of all numbers of a controller."""
-    parts = [
-        *(rules.nodes[name] for name in ("feature", "cut", "low", "high")),
-        rules.weights,
-        rules.actions,
-    ]
+    parts = [*(rules.nodes[name] for name in ("feature", "cut", "low", "high")), rules.weights, rules.actions]
     parts += [] if rules.laws is None else [np.asarray(part, float) for part in rules.laws]
     digest = hashlib.sha256()
     for part in parts:

@@ -162,16 +162,12 @@ def value_of(code: int, line: Any, r: Registers) -> tuple[float, float, float, f
         slope_low, slope_high = iv.plus(1.0, 1.0, slope_low, slope_high)
         slope_low, slope_high = iv.over(1.0, 1.0, slope_low, slope_high)
         lipschitz = 1.0
-    error = (lipschitz * ae * MORE if ae > 0.0 else 0.0) + iv.FUNCTION * (
-        1.0 + iv.magnitude(low, high)
-    )
+    error = (lipschitz * ae * MORE if ae > 0.0 else 0.0) + iv.FUNCTION * (1.0 + iv.magnitude(low, high))
     return low, high, error, slope_low, slope_high
 
 
 @inlined
-def slope_of(
-    code: int, line: Any, r: Registers, j: int, low: float, high: float
-) -> tuple[float, float]:
+def slope_of(code: int, line: Any, r: Registers, j: int, low: float, high: float) -> tuple[float, float]:
     """The derivative by input j of a value of two operands, or by way of the derivative in low ...
     high of one."""
     n, a, b = line.to, line.a, line.b
@@ -190,13 +186,9 @@ def slope_of(
         return iv.over(p, q, r.low[b], r.high[b])
     if code in (MIN, MAX):
         sign = 1.0 if code == MIN else -1.0
-        if sign * (r.high[a] if code == MIN else r.low[a]) <= sign * (
-            r.low[b] if code == MIN else r.high[b]
-        ):
+        if sign * (r.high[a] if code == MIN else r.low[a]) <= sign * (r.low[b] if code == MIN else r.high[b]):
             return pa, qa
-        if sign * (r.high[b] if code == MIN else r.low[b]) <= sign * (
-            r.low[a] if code == MIN else r.high[a]
-        ):
+        if sign * (r.high[b] if code == MIN else r.low[b]) <= sign * (r.low[a] if code == MIN else r.high[a]):
             return pb, qb
         return min(pa, pb), max(qa, qb)
     return iv.times(low, high, pa, qa)

@@ -95,19 +95,14 @@ def runnable(plain: Any, done: dict[int, Any] | None = None) -> Any:
     def replaced(value: Any) -> Any:
         if isinstance(value, types.ModuleType):
             return PLACES.get(value, value)
-        if (
-            getattr(value, "__module__", "") in ("math", "numpy")
-            and getattr(value, "__name__", "") in NAMES
-        ):
+        if getattr(value, "__module__", "") in ("math", "numpy") and getattr(value, "__name__", "") in NAMES:
             return NAMES[value.__name__]
         inner = getattr(value, "python", getattr(value, "py_func", value))
         return runnable(inner, done) if isinstance(inner, types.FunctionType) else value
 
     scope: dict[str, Any] = {}
     cells = tuple(types.CellType() for _ in plain.__closure__ or ())
-    copy = types.FunctionType(
-        plain.__code__, scope, plain.__name__, plain.__defaults__, cells or None
-    )
+    copy = types.FunctionType(plain.__code__, scope, plain.__name__, plain.__defaults__, cells or None)
     done[id(plain)] = copy
     for name in _used(plain.__code__):
         if name in plain.__globals__:

@@ -35,13 +35,9 @@ class Claim:
     variables: tuple[str, ...]  # of the plant's state
     start: Box
     steps: float  # infinite: for ever
-    never: (
-        dict[str, tuple[float, float]] | None
-    )  # within these bounds at every step; None: nothing is claimed
+    never: dict[str, tuple[float, float]] | None  # within these bounds at every step; None: nothing is claimed
     goes_on: bool  # the episode does not end
-    reach: (
-        dict[str, tuple[float, float]] | str | None
-    )  # reaches it and stays; "end": the episode ends
+    reach: dict[str, tuple[float, float]] | str | None  # reaches it and stays; "end": the episode ends
     sensors: tuple[float, ...]
     parameters: dict[str, tuple[float, float]]
     single: bool
@@ -58,13 +54,9 @@ class Proof:
     evidence: tuple[dict[str, Any], ...]  # what the checker goes through, a part of the starts each
     share: float  # of the volume of the starts that is proven
     open: tuple[Box, ...]  # what is not
-    bound: dict[
-        str, tuple[float, float]
-    ]  # within which every variable stays, from the starts that are proven
+    bound: dict[str, tuple[float, float]]  # within which every variable stays, from the starts that are proven
     within: int | None = None  # steps after which what is to be reached has been reached
-    worst_return: float = (
-        math.nan
-    )  # of the proven starts over the steps; NaN: not asked or not known
+    worst_return: float = math.nan  # of the proven starts over the steps; NaN: not asked or not known
     best_return: float = math.nan
     return_steps: int | None = None  # over which, where it is not those of the claim
     return_shares: tuple[tuple[float, float], ...] = ()  # a share of the starts, and what they return at least
@@ -72,9 +64,7 @@ class Proof:
     factor: float = math.nan  # by which they come nearer to its middle with every sample, in a norm
     seconds: float = 0.0
     method: str = ""
-    counterexample: Any = field(
-        default=None, compare=False
-    )  # the worst episode found from what is open
+    counterexample: Any = field(default=None, compare=False)  # the worst episode found from what is open
     version: str = __version__
 
     @property
@@ -132,9 +122,7 @@ class Proof:
         text.append(f"Method  {self.method}{took}, spaql {self.version}.")
         if self.open:
             part = share_text(1.0 - self.share)
-            text.append(
-                f"OPEN    {len(self.open):,} boxes, {part} of the starts: not known to be unsafe."
-            )
+            text.append(f"OPEN    {len(self.open):,} boxes, {part} of the starts: not known to be unsafe.")
         if self.counterexample is not None:
             text.append(f"FOUND   {self.counterexample}")
         between = BETWEEN if claim.dt is None else ""
@@ -163,11 +151,7 @@ class Proof:
             parts.append(f"{_named(where)} {time}")
         if not math.isnan(self.worst_return):
             ends = f"at least {digits(self.worst_return, math.floor, 6)}"
-            ends += (
-                ""
-                if math.isnan(self.best_return)
-                else f" and at most {digits(self.best_return, math.ceil, 6)}"
-            )
+            ends += "" if math.isnan(self.best_return) else f" and at most {digits(self.best_return, math.ceil, 6)}"
             for share, least in self.return_shares:
                 ends += f", from {share_text(share)} of all starts at least {digits(least, math.floor, 6)}"
             over = "" if self.return_steps is None else f" of {self.return_steps:,} steps"

@@ -105,11 +105,7 @@ def _stays(policy: Policy, asked: Question) -> Proof:
             continue
         boxes = np.array([part.region.box for part in search.parts])
         low, high = boxes[:, :, 0].min(axis=0), boxes[:, :, 1].max(axis=0)
-        bound = {
-            name: (low[j].item(), high[j].item())
-            for j, name in enumerate(asked.names)
-            if not held[j]
-        }
+        bound = {name: (low[j].item(), high[j].item()) for j, name in enumerate(asked.names) if not held[j]}
         paid = np.array([part.left.reward for part in search.parts])
         least = paid[:, 0].min().item() if np.isfinite(paid).all() else math.nan
         proof = Proof(
@@ -141,8 +137,7 @@ def _followed(policy: Policy, asked: Question, until_end: bool, seconds: float) 
     claim = claim_of(policy, asked, asked.steps)
     widest = np.maximum(_usual(loop, asked) / 5.0, 1e-9)
     task = Following(
-        int(asked.steps), asked.limits, widest, not until_end, until_end,
-        1000 + MOST_SET_STEPS * int(asked.steps),
+        int(asked.steps), asked.limits, widest, not until_end, until_end, 1000 + MOST_SET_STEPS * int(asked.steps)
     )
     pieces, smallest = (PIECES, SMALLEST) if until_end else (1, 1.0 / 64.0)
     search = followed(loop, asked.start, task, seconds, pieces, smallest)
@@ -157,17 +152,7 @@ def _followed(policy: Policy, asked: Question, until_end: bool, seconds: float) 
     share = 1.0 if not unknown else min(search.share, 1.0)
     spare = 1e-6 * max(abs(worst), abs(best))  # the checker's sums are others
     bound = {} if asked.never is None else asked.never
-    return Proof(
-        claim,
-        (evidence,),
-        share,
-        unknown,
-        bound,
-        within,
-        worst - spare,
-        best + spare,
-        method=method,
-    )
+    return Proof(claim, (evidence,), share, unknown, bound, within, worst - spare, best + spare, method=method)
 
 
 def _flows(policy: Policy, asked: Question) -> Proof:
@@ -263,9 +248,7 @@ def _settles(policy: Policy, asked: Question, goal: Array, seconds: float) -> Pr
 def _arrives(policy: Policy, asked: Question) -> Proof:
     """Reaches bounds and keeps them for ever: in a linear loop in the end, or cell by cell."""
     if asked.never is not None:
-        raise SpaqlError(
-            "`never` and `reach` of bounds are two theorems: ask for one after the other"
-        )
+        raise SpaqlError("`never` and `reach` of bounds are two theorems: ask for one after the other")
     assert isinstance(asked.reach, dict)
     loop = loop_of(policy.rules, asked)
     goal = bounds_of(asked.reach, asked.names)
@@ -276,9 +259,7 @@ def _arrives(policy: Policy, asked: Question) -> Proof:
     fine = kept(loop, inner, steps, scale, 0.3 * asked.seconds)
     claim, method = claim_of(policy, asked, math.inf), "cells that stay, and cells by induction"
     if not (fine.cells.bound >= 0).any():
-        return Proof(
-            claim, (), 0.0, (box_of(asked.start),), {}, method="no cells were found that stay"
-        )
+        return Proof(claim, (), 0.0, (box_of(asked.start),), {}, method="no cells were found that stay")
     # what is left after the search, such as writing down what is open, is a tenth of it
     cells = reached(loop, fine, no_inner(len(asked.names)), region, asked.limits, 0.8 * asked.seconds)
     cells = sooner(cells, steps if asked.asked_steps else math.inf)
@@ -287,9 +268,7 @@ def _arrives(policy: Policy, asked: Question) -> Proof:
     method += f", {len(cells.sizes):,} blocks"
     boxes, share = tuple(box_of(box) for box in unknown), share_without(unknown, asked.start)
     if within < 0:
-        return Proof(
-            claim, (), 0.0, (box_of(asked.start),), {}, method="no cells were found that arrive"
-        )
+        return Proof(claim, (), 0.0, (box_of(asked.start),), {}, method="no cells were found that arrive")
     worst, shares = returns_of(cells, asked.start, steps)
     over = None if math.isnan(worst) else steps
     return Proof(

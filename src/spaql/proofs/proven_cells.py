@@ -201,9 +201,7 @@ def _cut(search: CellSearch, blocks: Blocks) -> tuple[Blocks, bool]:
     return Blocks(*(np.concatenate(pair) for pair in zip(blocks, halves, strict=True))), True
 
 
-def surroundings(
-    loop: ClosedLoop, start: Array, goal: Array, inner: Inner | None = None
-) -> tuple[Array, Array, float]:
+def surroundings(loop: ClosedLoop, start: Array, goal: Array, inner: Inner | None = None) -> tuple[Array, Array, float]:
     """(where the states go, the goal with bounds for variables that it does not name, how large a return is), by
     simulation.
 

@@ -50,10 +50,7 @@ def question(
     single: Any, seconds: Any, at: Any = None, law: Tree | None = None,
 ) -> Question:  # fmt: skip
     """`about`: the problem of a policy, whose rules are `law`, or a controller that is a Python function."""
-    ranges = {
-        name: _range(f"parameters: {name}", value)
-        for name, value in _mapping("parameters", parameters).items()
-    }
+    ranges = {name: _range(f"parameters: {name}", value) for name, value in _mapping("parameters", parameters).items()}
     given = about.problem if isinstance(about, Controller) else about
     wrong = _sensors([axis.name for axis in signals_around(given).measured], sensors)
     named = [name for bounds in (never, reach) if isinstance(bounds, Mapping) for name in bounds]
@@ -64,9 +61,7 @@ def question(
     goal = reach if reach in (None, "end") else _bounds("reach", reach, names)
     if never is None and reach is None and at is None:
         if not problem.ends:
-            raise SpaqlError(
-                f"say what to prove: never={{'{names[0]}': (low, high)}}, or reach=... by name, or 'end'"
-            )
+            raise SpaqlError(f"say what to prove: never={{'{names[0]}': (low, high)}}, or reach=... by name, or 'end'")
         goal = "end" if problem.ends == "success" else None
     if at is not None and goal == "end":  # what has ended is nowhere: any bounds would hold there
         raise SpaqlError("`at` and reach='end' are two questions: ask for one after the other")
@@ -75,9 +70,7 @@ def question(
     if (box[:, 0] < limits[:, 0]).any() or (box[:, 1] > limits[:, 1]).any():
         raise SpaqlError("never: some start states are outside of these bounds")
     count = (
-        math.inf
-        if steps == math.inf
-        else float(whole("steps", problem.horizon if steps is None else steps, 1, 10**5))
+        math.inf if steps == math.inf else float(whole("steps", problem.horizon if steps is None else steps, 1, 10**5))
     )
     if not np.isfinite(box).all():
         raise SpaqlError("start: its bounds must be finite numbers")
@@ -157,14 +150,10 @@ def _range(what: str, given: Any) -> tuple[float, float]:
 
 
 def _bounds(what: str, given: Any, names: list[str]) -> Bounds:
-    ranges = {
-        name: _range(f"{what}: {name}", value) for name, value in _mapping(what, given).items()
-    }
+    ranges = {name: _range(f"{what}: {name}", value) for name, value in _mapping(what, given).items()}
     for name in ranges:
         if name not in names:
-            raise SpaqlError(
-                f"{what}: the plant has no variable {echoed(name)}: choose among {', '.join(names)}"
-            )
+            raise SpaqlError(f"{what}: the plant has no variable {echoed(name)}: choose among {', '.join(names)}")
     if not ranges:
         raise SpaqlError(f"{what} names no variable: choose among {', '.join(names)}")
     return ranges
@@ -213,8 +202,6 @@ def _sensors(seen: list[str], given: Any) -> Array:
         return errors
     for name, value in _mapping("sensors", given).items():
         if name not in seen:
-            raise SpaqlError(
-                f"sensors: {echoed(name)} is not observed: choose among {', '.join(seen)}"
-            )
+            raise SpaqlError(f"sensors: {echoed(name)} is not observed: choose among {', '.join(seen)}")
         errors[seen.index(name)] = real(f"sensors: {name}", value, 0.0, 1e6)
     return errors

@@ -106,7 +106,7 @@ def frame_at(place: Workplace, centre: Array, slope: float, ranges: Array) -> Fr
         elif len(pieces) > 1:  # thresholds
             rise = pieces[-1, 2] - pieces[0, 2]
             span = max(pieces[-1, 0] - pieces[0, 1], 0.0)
-            actions[axis], steep[axis] = (0.5 * (pieces[0, 2] + pieces[-1, 2]), rise / span if span > 0.0 else math.nan)
+            actions[axis], steep[axis] = 0.5 * (pieces[0, 2] + pieces[-1, 2]), rise / span if span > 0.0 else math.nan
             off[axis] = numbers[0] - (0.5 * (pieces[-1, 0] + pieces[0, 1]))
         else:
             actions[axis] = pieces[0, 2]
@@ -246,7 +246,7 @@ def _off_line(
         )
         slack += 4.0 * place.loop.relative * max(map(abs, values))
         lowest, highest = min(lowest, values[0] - slack), max(highest, values[1] + slack)
-        middle, around = (a + b * base - fixed, float(np.abs(b * slope - line) @ reach) + abs(b) * error + slack)
+        middle, around = a + b * base - fixed, float(np.abs(b * slope - line) @ reach) + abs(b) * error + slack
         off = sorted(a - fixed + steep * base + (b - steep) * at for at in (first, last))
         spread = abs(steep) * error + apart + slack * (1.0 + abs(steep))
         least = min(least, max(middle - around, off[0] - spread))

@@ -55,9 +55,7 @@ def empty_score(loop: ClosedLoop) -> ScoreBounds:
 
 
 @apart
-def look(
-    loop: ClosedLoop, centre: Array, box: Array, r: Registers, out: Result, seen: View
-) -> bool:
+def look(loop: ClosedLoop, centre: Array, box: Array, r: Registers, out: Result, seen: View) -> bool:
     """Observations over the box and at the centre, which lies in it. False: they are not defined everywhere in it."""
     begin, end = loop.begins[-2], loop.begins[-1]
     run(loop.tape, begin, end, box, True, False, r, out)
@@ -78,13 +76,7 @@ def look(
 
 @apart
 def score(
-    loop: ClosedLoop,
-    seen: View,
-    gains: Array,
-    offset: float,
-    centre: Array,
-    box: Array,
-    out: ScoreBounds,
+    loop: ClosedLoop, seen: View, gains: Array, offset: float, centre: Array, box: Array, out: ScoreBounds
 ) -> None:
     """The score with these gains: see above."""
     base, error, low, high, size = offset, 0.0, offset, offset, abs(offset)
@@ -99,9 +91,7 @@ def score(
         base += gain * 0.5 * (seen.middle[o, 0] + seen.middle[o, 1])
         size += abs(gain) * max(abs(least), abs(most))
         underflow += loop.absolute * (abs(gain) + max(abs(least), abs(most)))
-        error += abs(gain) * (
-            (seen.middle[o, 1] - seen.middle[o, 0]) + seen.error[o] + loop.sensors[o]
-        )
+        error += abs(gain) * ((seen.middle[o, 1] - seen.middle[o, 0]) + seen.error[o] + loop.sensors[o])
         low, high = low + min(gain * least, gain * most), high + max(gain * least, gain * most)
         for j in range(loop.states):
             slope = 0.5 * (seen.slopes[o, j, 0] + seen.slopes[o, j, 1])
@@ -120,22 +110,14 @@ def score(
 
 
 @kernel
-def look_from(
-    loop: ClosedLoop, centre: Array, box: Array, r: Registers, out: Result, seen: View
-) -> bool:
+def look_from(loop: ClosedLoop, centre: Array, box: Array, r: Registers, out: Result, seen: View) -> bool:
     """`look`, called from Python."""
     return look(loop, centre, box, r, out, seen)
 
 
 @kernel
 def score_over(
-    loop: ClosedLoop,
-    seen: View,
-    gains: Array,
-    offset: float,
-    centre: Array,
-    box: Array,
-    out: ScoreBounds,
+    loop: ClosedLoop, seen: View, gains: Array, offset: float, centre: Array, box: Array, out: ScoreBounds
 ) -> None:
     """`score`, called from Python."""
     score(loop, seen, gains, offset, centre, box, out)

@@ -123,10 +123,7 @@ def box_of(sets: Sets, at: int, box: Array) -> bool:
             size += abs(sets.shape[at, i, k])
         centre = sets.centre[at, i]
         size += ROUND * (size + abs(centre)) + 1e-300
-        box[i, 0], box[i, 1] = (
-            max(centre - size, sets.box[at, i, 0]),
-            min(centre + size, sets.box[at, i, 1]),
-        )
+        box[i, 0], box[i, 1] = max(centre - size, sets.box[at, i, 0]), min(centre + size, sets.box[at, i, 1])
         if box[i, 0] > box[i, 1]:
             return False
         if not box[i, 0] <= box[i, 1]:  # infinities met: nothing is known
@@ -152,9 +149,7 @@ def keep(sets: Sets, at: int, row: Array, sign: float, least: float) -> None:
         up = 1.0 if sign * row[k] > 0.0 else -1.0
         for i in range(d):
             moved = up * middle * sets.shape[at, i, k]
-            sets.rest[at, i] += 4e-16 * (
-                abs(sets.centre[at, i]) + abs(moved) + abs(sets.shape[at, i, k])
-            )
+            sets.rest[at, i] += 4e-16 * (abs(sets.centre[at, i]) + abs(moved) + abs(sets.shape[at, i, k]))
             sets.centre[at, i] += moved
             sets.shape[at, i, k] *= half
 
@@ -167,10 +162,7 @@ def tighten(sets: Sets, at: int) -> None:
         size = sets.rest[at, i]
         for k in range(sets.shape.shape[2]):
             size += abs(sets.shape[at, i, k])
-        row, rest = (
-            sets.shape[at, i],
-            sets.rest[at, i] * (1.0 + ROUND) + ROUND * abs(sets.centre[at, i]),
-        )
+        row, rest = sets.shape[at, i], sets.rest[at, i] * (1.0 + ROUND) + ROUND * abs(sets.centre[at, i])
         if sets.box[at, i, 0] > sets.centre[at, i] - size:
             keep(sets, at, row, 1.0, sets.box[at, i, 0] - sets.centre[at, i] - rest)
         if sets.box[at, i, 1] < sets.centre[at, i] + size:

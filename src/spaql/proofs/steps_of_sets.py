@@ -88,23 +88,11 @@ def step_of(loop: ClosedLoop, w: SetWork, last: int, path: int, to: int) -> int:
     inputs = len(w.whole)
     for i in range(inputs):
         if i < d:
-            w.middle[i], w.whole[i, 0], w.whole[i, 1] = (
-                w.todo.centre[last, i],
-                w.box[i, 0],
-                w.box[i, 1],
-            )
+            w.middle[i], w.whole[i, 0], w.whole[i, 1] = w.todo.centre[last, i], w.box[i, 0], w.box[i, 1]
         elif i < d + m:
-            w.middle[i], w.whole[i, 0], w.whole[i, 1] = (
-                w.applied[i - d, 0],
-                w.applied[i - d, 2],
-                w.applied[i - d, 3],
-            )
+            w.middle[i], w.whole[i, 0], w.whole[i, 1] = w.applied[i - d, 0], w.applied[i - d, 2], w.applied[i - d, 3]
         else:
-            w.middle[i], w.whole[i, 0], w.whole[i, 1] = (
-                0.5,
-                loop.noise[i - d - m, 0],
-                loop.noise[i - d - m, 1],
-            )
+            w.middle[i], w.whole[i, 0], w.whole[i, 1] = 0.5, loop.noise[i - d - m, 0], loop.noise[i - d - m, 1]
     if run(loop.tape, begin, end, w.whole, False, True, w.r, w.out) == IMPOSSIBLE:
         return 0
     if w.out.verdict[2] == 0:
@@ -184,19 +172,7 @@ def arrivals(
             for q in range(len(loop.noise)):
                 w.shrunk[d + m + q, 0] = w.shrunk[d + m + q, 1] = 0.5
             for path in range(len(loop.begins) - 2):
-                if (
-                    run(
-                        loop.tape,
-                        loop.begins[path],
-                        loop.begins[path + 1],
-                        w.shrunk,
-                        False,
-                        True,
-                        w.r,
-                        w.out,
-                    )
-                    > 0
-                ):
+                if run(loop.tape, loop.begins[path], loop.begins[path + 1], w.shrunk, False, True, w.r, w.out) > 0:
                     break
             rewards[n] += 0.5 * (w.out.box[d, 0] + w.out.box[d, 1])
             for i in range(d):

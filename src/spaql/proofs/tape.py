@@ -21,8 +21,7 @@ CODE = {name: code for code, name in enumerate(OPERATIONS)}
 # what is done; where the result goes; the two operands, or the number of an input, or the answer to a condition; the
 # constant; and, a bit each, the inputs on which the result depends
 INSTRUCTION = np.dtype(
-    [("code", "i4"), ("to", "i4"), ("a", "i4"), ("b", "i4"), ("constant", "f8"), ("inputs", "u8")],
-    align=True,
+    [("code", "i4"), ("to", "i4"), ("a", "i4"), ("b", "i4"), ("constant", "f8"), ("inputs", "u8")], align=True
 )
 
 
@@ -51,16 +50,10 @@ class Writer:
             self.inputs[at] = 1 << operands[0] if operation == "x" else 0
             for operand in inner:
                 self.inputs[at] |= self.inputs[operand]
-            a, b, *_ = (
-                [operands[0] if operation == "x" else 0, 0]
-                if not inner
-                else [*map(self.place.get, inner), 0]
-            )
+            a, b, *_ = [operands[0] if operation == "x" else 0, 0] if not inner else [*map(self.place.get, inner), 0]
             constant = operands[0] if operation == "const" else 0.0
             self.place[at] = len(self.place)
-            self.lines.append(
-                (CODE[operation], self.place[at], a or 0, b or 0, constant, self.inputs[at])
-            )
+            self.lines.append((CODE[operation], self.place[at], a or 0, b or 0, constant, self.inputs[at]))
         return self.place[node]
 
     def refine(self, condition: Node, answer: bool) -> None:

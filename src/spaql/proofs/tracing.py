@@ -51,11 +51,7 @@ def _extreme(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
         best = rest.pop(0)
         for value in rest:
             symbol = next((x for x in (best, value) if isinstance(x, Symbol)), None)
-            best = (
-                plain(best, value)
-                if symbol is None
-                else symbol.made(name, symbol.of(best), symbol.of(value))
-            )
+            best = plain(best, value) if symbol is None else symbol.made(name, symbol.of(best), symbol.of(value))
         return best
 
     return extreme
@@ -114,34 +110,23 @@ def rewired(function: Any, known: dict[Any, Any] | None = None) -> Any:
     def ours(value: Any) -> Any:
         if isinstance(value, types.ModuleType):
             return MODULES.get(value, value)
-        if (
-            getattr(value, "__module__", None) in ("math", "numpy")
-            and getattr(value, "__name__", "") in KNOWN
-        ):
+        if getattr(value, "__module__", None) in ("math", "numpy") and getattr(value, "__name__", "") in KNOWN:
             return KNOWN[value.__name__]
         if value is builtins.min or value is builtins.max:
             return OF_BUILTINS[value.__name__]
-        plain = getattr(
-            value, "python", getattr(value, "py_func", value)
-        )  # decorated by spaql or by numba
+        plain = getattr(value, "python", getattr(value, "py_func", value))  # decorated by spaql or by numba
         return rewired(plain, known) if isinstance(plain, types.FunctionType) else value
 
     code, scope = function.__code__, dict(function.__globals__)
     if code.co_exceptiontable:
-        raise SpaqlError(
-            f"{function.__name__} cannot be traced: it has `try` or `with`, which may hide a refusal"
-        )
+        raise SpaqlError(f"{function.__name__} cannot be traced: it has `try` or `with`, which may hide a refusal")
     cells = tuple(types.CellType() for _ in function.__closure__ or ())
     copy = types.FunctionType(code, scope, function.__name__, function.__defaults__, cells or None)
     copy.__kwdefaults__ = function.__kwdefaults__
     known[function] = copy
     names = _names(code)
     scope |= {name: ours(scope[name]) for name in names if name in scope}
-    scope |= {
-        name: OF_BUILTINS[name]
-        for name in names
-        if name in OF_BUILTINS and name not in function.__globals__
-    }
+    scope |= {name: OF_BUILTINS[name] for name in names if name in OF_BUILTINS and name not in function.__globals__}
     for cell, given in zip(cells, function.__closure__ or (), strict=True):
         cell.cell_contents = ours(given.cell_contents)
     return copy
@@ -164,22 +149,15 @@ def paths(function: Callable[..., Any], inputs: int, graph: Graph) -> list[Path]
         graph.given, graph.answers = pending.pop(), []
         try:
             outputs, truth = _taken_apart(traced(*symbols), graph)
-        except (
-            Exception,
-            TraceError,
-        ) as error:  # whatever the user's function does with what is no number
-            raise SpaqlError(
-                f"{function.__name__} cannot be traced{_line(error)}: {_cause(error)}"
-            ) from error
+        except (Exception, TraceError) as error:  # whatever the user's function does with what is no number
+            raise SpaqlError(f"{function.__name__} cannot be traced{_line(error)}: {_cause(error)}") from error
         if truth in dict(graph.answers):  # it was asked on this path
             truth = graph.node("true" if dict(graph.answers)[truth] else "false")
         answers = [answer for _, answer in graph.answers]
         pending += [[*answers[:k], not answers[k]] for k in range(len(graph.given), len(answers))]
         ways.append(Path(tuple(graph.answers), tuple(outputs), truth))
         if len(ways) + len(pending) > MOST_PATHS:
-            raise SpaqlError(
-                f"{function.__name__} cannot be traced: it has more than {MOST_PATHS} paths"
-            )
+            raise SpaqlError(f"{function.__name__} cannot be traced: it has more than {MOST_PATHS} paths")
     return ways
 
 
