@@ -69,7 +69,7 @@ def _the_prover_holds(policy, box, single, rng):
             limits = np.tile([-np.inf, np.inf], (d, 1))
             limits[axis, side] = (ends[:, axis].min() if side == 0 else ends[:, axis].max()) + sign * 1e-9
             task = Following(2, limits, np.full(d, np.inf), False, False, 1000)
-            assert follow(advance, loop, w, st, box, task) != 1
+            assert not follow(advance, loop, w, st, box, task)
 
 
 @kernel

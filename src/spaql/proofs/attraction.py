@@ -10,7 +10,7 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.proofs.contraction import Contraction, contracts, exactly, held_over, lengths
 from spaql.proofs.counterexamples import visited
-from spaql.proofs.followed import DONE, Following, follow, stack_for
+from spaql.proofs.followed import Following, follow, stack_for
 from spaql.proofs.loop_model import ClosedLoop, closed_loop
 from spaql.proofs.plant_steps import workplace
 from spaql.proofs.questions import Question, bounds_of
@@ -161,11 +161,11 @@ def _hull(held: Contraction) -> Array:
 
 def _after_a_sample(loop: ClosedLoop, boxes: Array, goes_on: bool = False) -> Array:
     """Half widths of what these boxes become; infinite where they cannot be followed, or where an episode may end."""
-    free = np.tile([-np.inf, np.inf], (loop.states, 1))
-    task = Following(1, free, np.full(loop.states, np.inf), goes_on, False, 1000)
-    w, stack, held = work_for(loop), stack_for(loop), np.zeros((loop.actions, 2))
+    free = np.tile([-np.inf, np.inf], (loop.variables, 1))
+    task = Following(1, free, np.full(loop.variables, np.inf), goes_on, False, 1000)
+    w, stack = work_for(loop), stack_for(loop)
     widths, advance = np.full(boxes.shape[:2], np.inf), advancing(loop, w)
     for row, box in zip(widths, boxes, strict=True):
-        if follow(advance, loop, w, stack, np.concatenate([box, held]), task) == DONE:
+        if follow(advance, loop, w, stack, box, task):
             row[:] = (np.abs(w.after.shape[0]).sum(axis=1) + w.after.rest[0])[: loop.variables]
     return widths

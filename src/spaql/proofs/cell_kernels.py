@@ -21,7 +21,7 @@ from spaql.proofs.cell_grid import (
 )
 from spaql.proofs.loop_model import ClosedLoop
 from spaql.proofs.score_bounds import ROUND
-from spaql.proofs.sets import Sets, SetWork, box_of, copy_set, room
+from spaql.proofs.sets import Sets, SetWork, begin, box_of, copy_set, room, widest_symbol
 from spaql.proofs.steps_of_sets import Advance
 
 STACKED = 100  # sets that a cell may be at a time
@@ -70,19 +70,6 @@ def trail_for(loop: ClosedLoop, steps: int) -> Trail:
 # -- a cell followed ---------------------------------------------------------------------------------------------------
 
 
-@inlined
-def widest_symbol(sets: Sets, at: int, widest: Array) -> int:
-    """The noise symbol, which still is a variable of the cell, that makes a set widest."""
-    symbol, most = 0, -1.0
-    for k in range(len(widest)):
-        effect = 0.0
-        for i in range(len(widest)):
-            effect += abs(sets.shape[at, i, k]) / widest[i]
-        if effect > most:
-            symbol, most = k, effect
-    return symbol
-
-
 @apart
 def lands_inside(inner: Inner, sets: Sets, at: int) -> bool:
     """Whether a set lies in the one beside the cells."""
@@ -116,17 +103,7 @@ def follow_cell(
     known, it would go wrong again.
     """
     d, sets, flows = loop.variables, t.sets, loop.flow.substeps > 0
-    for i in range(d, loop.states):  # what is held is chosen later
-        sets.centre[0, i], sets.rest[0, i], sets.box[0, i, 0], sets.box[0, i, 1] = 0.0, 0.0, 0.0, 0.0
-        for k in range(sets.shape.shape[2]):
-            sets.shape[0, i, k] = 0.0
-    for i in range(d):
-        half = 0.5 * (start[i, 1] - start[i, 0])
-        sets.centre[0, i] = 0.5 * (start[i, 0] + start[i, 1])
-        sets.rest[0, i] = 1e-15 * (abs(start[i, 0]) + abs(start[i, 1])) + 1e-300  # the sides of a cell are rounded
-        sets.box[0, i, 0], sets.box[0, i, 1] = start[i, 0] - sets.rest[0, i], start[i, 1] + sets.rest[0, i]
-        for k in range(sets.shape.shape[2]):
-            sets.shape[0, i, k] = half if i == k else 0.0
+    begin(sets, start, 1.0)  # the sides of a cell are rounded
     t.age[0], t.gained[0, 0], t.gained[0, 1] = 0, 0.0, 0.0
     t.counts[0] = t.counts[1] = t.counts[2] = 0
     count = 1

@@ -1,8 +1,9 @@
 """`spaql.check_proof`: is this certificate true of this controller on this plant?"""
 
 import math
+from collections.abc import Iterable
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,8 +38,7 @@ MOST_PARTS = 10**6
 
 
 def check_proof(certificate: str | PathLike[str], policy: Policy | Controller, problem: Problem | None = None) -> Proof:
-    """The proof in a file, if every line of it is verified; else a SpaqlError that says what is
-    not.
+    """The proof in a file, if every line of it is verified; else a SpaqlError that says what is not.
 
     - `policy`: the controller that the certificate is about
     - `problem`: the plant, if it is not the policy's own
@@ -82,18 +82,10 @@ def _check(proof: Proof, policy: Policy | Controller, problem: Problem) -> None:
     if isinstance(policy, Controller):
         about = policy if problem is policy.problem else Controller(problem, policy.function, policy.name)
     asked = question(
-        about,
-        claim.never,
-        claim.reach,
-        claim.start,
-        steps,
-        claim.parameters,
-        _sensors_of(claim, problem),
-        claim.single,
-        1.0,
-        None if not claim.at else {(low, high): bounds for low, high, bounds in claim.at},
-        None if isinstance(policy, Controller) else policy.rules,
-    )
+        about, claim.never, claim.reach, claim.start, steps, claim.parameters, _sensors_of(claim, problem),
+        single=claim.single, seconds=1.0, at={(low, high): bounds for low, high, bounds in claim.at} or None,
+        law=None if isinstance(policy, Controller) else policy.rules,
+    )  # fmt: skip
     require(asked.single == claim.single, "what it says of single precision cannot hold in a loop")
     require(asked.dt == claim.dt, "it is about other equations: between samples or not, or with another sample")
     require(asked.loop == claim.loop, "it is about another loop")
@@ -115,20 +107,9 @@ def _check(proof: Proof, policy: Policy | Controller, problem: Problem) -> None:
     require(proof.return_steps is None or kinds == {"cells"}, "its return is not of so many steps")
     require(not proof.return_shares or not math.isnan(proof.worst_return), "it shows no return")
     require(not proof.return_shares or proof.return_steps is not None, "its return is not of so many steps")
-    if kinds == {"linear loop"}:
-        _check_stays(proof, loop, asked.limits)
-    elif kinds == {"followed"}:
-        _check_followed(proof, loop, asked.limits)
-    elif kinds == {"settled"}:
-        _check_settled(proof, loop, asked.limits)
-    elif kinds == {"cells"}:
-        _check_arrives(proof, loop)
-    elif kinds == {"flow"}:
-        _check_flow(proof, loop, asked)
-    elif kinds == {"attraction"}:
-        _check_attraction(proof, loop, asked)
-    else:
-        raise RefusedError("its evidence is of no known kind")
+    (kind,) = kinds
+    require(kind in SHOWS, "its evidence is of no known kind")
+    _compare(proof, SHOWS[kind](proof, loop, asked))
 
 
 def _sensors_of(claim: Claim, problem: Problem) -> dict[str, float]:
@@ -139,136 +120,160 @@ def _sensors_of(claim: Claim, problem: Problem) -> dict[str, float]:
     return dict(zip(measured, claim.sensors, strict=True))
 
 
-def _check_stays(proof: Proof, loop: CheckedLoop, limits: Array) -> None:
-    claim = proof.claim
+# -- what each kind of evidence shows ----------------------------------------------------------------------------------
+
+
+class Shown(NamedTuple):
+    """What the evidence shows of the starts that are not open."""
+
+    share: float
+    within: int | None = None  # steps after which what is to be reached has been; None: nothing is
+    returns: tuple[float, float] | None = None  # at least, at most; None: nothing is known of them
+
+
+def _compare(proof: Proof, shown: Shown) -> None:
+    """Whether the proof says no more than that."""
+    within = shown.within is None or (proof.within is not None and shown.within <= proof.within)
+    require(within, f"some {'episodes end' if proof.claim.reach == 'end' else 'states arrive'} later")
+    unsaid = math.isnan(proof.worst_return), math.isnan(proof.best_return)
+    require(shown.returns is not None or all(unsaid), "it shows no return")
+    least, most = shown.returns or (-math.inf, math.inf)
+    require(unsaid[0] or proof.worst_return <= least, "the return may be worse")
+    require(unsaid[1] or proof.best_return >= most, "the return may be better")
+    require(proof.share <= shown.share + 1e-9, "a smaller share is proven")
+
+
+def _covered(proof: Proof, boxes: Iterable[Array]) -> float:
+    """What share of the starts is not open; these boxes must cover it."""
+    unknown = [np.array(box) for box in proof.open]
+    require(covers(np.array(proof.claim.start), [*boxes, *unknown]), "its parts do not cover the starts")
+    return 1.0 - part_of(proof.claim.start, proof.open)
+
+
+def _no_other_bounds(proof: Proof) -> None:
+    require(proof.bound == (proof.claim.never or {}), "bounds are told that it does not show")
+
+
+def _one_part(proof: Proof) -> dict[str, Any]:
+    require(len(proof.evidence) == 1 and math.isfinite(proof.claim.steps), "it has no number of steps")
+    require(proof.claim.reach in (None, "end"), "this evidence does not show that bounds are reached")
+    return proof.evidence[0]
+
+
+def _stays(proof: Proof, loop: CheckedLoop, asked: Question) -> Shown:
+    claim, starts, least = proof.claim, list[Array](), math.inf
     require(claim.reach is None, "this evidence does not show that anything is reached")
     require(claim.goes_on or claim.never is not None, "it claims nothing")
     steps = None if math.isinf(claim.steps) else int(claim.steps)
-    covered = [np.array(box) for box in proof.open]
     for part in proof.evidence:
         box = check_linear(loop, part, steps, ends=True)
-        covered.append(np.array(part["start"], float))
-        require((limits[:, 0] <= box[:, 0]) & (box[:, 1] <= limits[:, 1]), "a box is outside the bounds claimed")
+        starts.append(np.array(part["start"], float))
+        inside = (asked.limits[:, 0] <= box[:, 0]) & (box[:, 1] <= asked.limits[:, 1])
+        require(inside, "a box is outside the bounds claimed")
         for name, (low, high) in proof.bound.items():
             require(name in claim.variables, "it bounds what is no variable")
             j = claim.variables.index(name)
             require(low <= box[j, 0] and box[j, 1] <= high, f"{name} is not within the bounds that are told")
-    whole = np.array(claim.start)
-    require(covers(whole, covered), "its parts do not cover the starts")
-    require(proof.share <= 1.0 - part_of(proof.claim.start, proof.open) + 1e-9, "a smaller share is proven")
-    stated = not (math.isnan(proof.worst_return) and math.isnan(proof.best_return))
-    require(not stated or _rewarded(proof), "the return may be worse")
+        least = min(least, float(part["reward"][0]) if "reward" in part else -math.inf)
+    total = claim.steps * least
+    if not math.isfinite(total):
+        return Shown(_covered(proof, starts))
+    # what a sum in double precision loses; whole numbers lose nothing
+    lost = 0.0 if least.is_integer() else claim.steps * 2.0**-52 * abs(total)
+    return Shown(_covered(proof, starts), returns=(total - lost, math.inf))
 
 
-def _check_followed(proof: Proof, loop: CheckedLoop, limits: Array) -> None:
-    claim = proof.claim
-    require(len(proof.evidence) == 1 and math.isfinite(claim.steps), "it has no number of steps")
-    require(claim.reach in (None, "end"), "this evidence does not show that bounds are reached")
+def _followed(proof: Proof, loop: CheckedLoop, asked: Question) -> Shown:
+    claim, part = proof.claim, _one_part(proof)
     until_end = claim.reach == "end"
     require(claim.goes_on != until_end, "an episode cannot both end and go on")
-    boxes, within, returns = check_followed(loop, proof.evidence[0], int(claim.steps), limits, until_end)
-    whole = np.array(claim.start)
-    require(covers(whole, [*boxes, *(np.array(box) for box in proof.open)]), "its parts do not cover the starts")
-    require(proof.share <= 1.0 - part_of(proof.claim.start, proof.open) + 1e-9, "a smaller share is proven")
-    require(not until_end or (proof.within is not None and within <= proof.within), "some episodes end later")
-    require(math.isnan(proof.worst_return) or proof.worst_return <= returns[0], "the return may be worse")
-    require(math.isnan(proof.best_return) or proof.best_return >= returns[1], "the return may be better")
-    require(proof.bound == (claim.never or {}), "bounds are told that it does not show")
+    boxes, within, returns = check_followed(loop, part, int(claim.steps), asked.limits, until_end)
+    _no_other_bounds(proof)
+    least, most = returns.tolist()
+    return Shown(_covered(proof, boxes), within if until_end else None, (least, most))
 
 
-def _check_settled(proof: Proof, loop: CheckedLoop, limits: Array) -> None:
-    claim, covered, within = proof.claim, [np.array(box) for box in proof.open], 0
+def _settled(proof: Proof, loop: CheckedLoop, asked: Question) -> Shown:
+    claim, covered, within = proof.claim, list[Array](), 0
     require(math.isinf(claim.steps), "this evidence is for bounds that are kept for ever")
     require(claim.reach != "end", "this evidence does not show that an episode ends")
     require(claim.reach is None or not claim.goes_on, "it is not said whether episodes end")
     require(claim.goes_on or claim.never is not None or claim.reach is not None, "it claims nothing")
-    goal = limits.copy()
-    for name, (low, high) in claim.reach.items() if isinstance(claim.reach, dict) else ():
-        j = claim.variables.index(name)
-        goal[j] = max(low, goal[j, 0]), min(high, goal[j, 1])
+    goal = _goal(claim, asked)
     for part in proof.evidence:
         region, steps = part.get("region"), whole_of(part, "steps")
         if not isinstance(region, dict):
             raise RefusedError("its region is damaged")
         box = check_linear(loop, region, None, ends=True)
         require((goal[:, 0] <= box[:, 0]) & (box[:, 1] <= goal[:, 1]), "a region is outside the bounds claimed")
-        target = array_of(region, "start", {"start": limits.shape})
-        boxes, _, _ = check_followed(loop, part, steps, limits, False, target)
+        target = array_of(region, "start", {"start": goal.shape})
+        boxes, _, _ = check_followed(loop, part, steps, asked.limits, False, target)
         covered, within = [*covered, *boxes], max(within, steps)
-    require(covers(np.array(claim.start), covered), "its parts do not cover the starts")
-    require(proof.share <= 1.0 - part_of(proof.claim.start, proof.open) + 1e-9, "a smaller share is proven")
-    require(claim.reach is None or (proof.within is not None and within <= proof.within), "some states arrive later")
-    require(math.isnan(proof.worst_return) and math.isnan(proof.best_return), "it shows no return")
-    require(proof.bound == (claim.never or {}), "bounds are told that it does not show")
+    _no_other_bounds(proof)
+    return Shown(_covered(proof, covered), None if claim.reach is None else within)
 
 
-def _check_flow(proof: Proof, loop: CheckedLoop, asked: Question) -> None:
-    claim, part = proof.claim, proof.evidence[0]
-    require(len(proof.evidence) == 1 and math.isfinite(claim.steps), "it has no number of steps")
-    require(claim.reach in (None, "end"), "this evidence does not show that bounds are reached")
+def _goal(claim: Claim, asked: Question) -> Array:
+    """Bounds that are never left and bounds that are reached, together."""
+    ends = bounds_of(claim.reach if isinstance(claim.reach, dict) else {}, asked.names)
+    return np.stack([np.maximum(asked.limits[:, 0], ends[:, 0]), np.minimum(asked.limits[:, 1], ends[:, 1])], axis=1)
+
+
+def _flows(proof: Proof, loop: CheckedLoop, asked: Question) -> Shown:
+    claim, part = proof.claim, _one_part(proof)
     until_end = claim.reach == "end"
     require(claim.goes_on == asked.goes_on, "it is not said whether episodes end")
     require(claim.goes_on or until_end or claim.never is not None or len(claim.at) > 0, "it claims nothing")
     n, count = len(claim.variables), len(part["boxes"]) if isinstance(part.get("boxes"), list) else 0
     boxes = array_of(part, "boxes", {"boxes": (count, n, 2)})
-    substeps = array_of(part, "substeps", {"substeps": ()})
-    require(substeps == np.round(substeps) and 1 <= substeps <= MOST_SUBSTEPS, "substeps is damaged")
+    substeps = whole_of(part, "substeps", MOST_SUBSTEPS)
     require(count > 0 and (boxes[..., 0] <= boxes[..., 1]).all(), "its boxes are damaged")
-    whole = np.array(claim.start)
-    open_ = [np.array(box) for box in proof.open]
-    require(covers(whole, [*boxes, *open_]), "its parts do not cover the starts")
-    windows = windows_in_steps(asked.at, asked.dt, asked.names, n)
-    within = 0
+    windows, within = windows_in_steps(asked.at, asked.dt, asked.names), 0
     for first in range(0, count, AT_ONCE):
         some = boxes[first : first + AT_ONCE]
-        within = max(within, check_flow(
-            loop, some, int(substeps), int(claim.steps), asked.limits, *windows, until_end, claim.goes_on
-        ))  # fmt: skip
-    require(proof.share <= 1.0 - part_of(proof.claim.start, proof.open) + 1e-9, "a smaller share is proven")
-    require(not until_end or (proof.within is not None and within <= proof.within), "some episodes end later")
-    require(math.isnan(proof.worst_return) and math.isnan(proof.best_return), "it shows no return")
-    require(proof.bound == (claim.never or {}), "bounds are told that it does not show")
+        ended = check_flow(loop, some, substeps, int(claim.steps), asked.limits, *windows, until_end, claim.goes_on)
+        within = max(within, ended)
+    _no_other_bounds(proof)
+    return Shown(_covered(proof, boxes), within if until_end else None)
 
 
-def _check_attraction(proof: Proof, loop: CheckedLoop, asked: Question) -> None:
+def _attracted(proof: Proof, loop: CheckedLoop, asked: Question) -> Shown:
     claim, whole = proof.claim, np.array(proof.claim.start)
     require(len(proof.evidence) == 1 and math.isinf(claim.steps) and not claim.at, "it is for ever, not for a time")
     require(claim.reach != "end", "it does not show that episodes end")
     require(claim.goes_on == asked.goes_on, "it is not said whether episodes end")
-    require(math.isnan(proof.worst_return) and math.isnan(proof.best_return), "it shows no return")
-    require(proof.bound == (claim.never or {}), "bounds are told that it does not show")
-    ends = bounds_of(claim.reach if isinstance(claim.reach, dict) else {}, asked.names)
-    goal = np.stack([np.maximum(asked.limits[:, 0], ends[:, 0]), np.minimum(asked.limits[:, 1], ends[:, 1])], axis=1)
+    _no_other_bounds(proof)
+    goal = _goal(claim, asked)
     resting, reach, within = check_attraction(loop, proof.evidence[0], asked.limits, goal, proof.factor)
-    require(proof.within is not None and within <= proof.within, "some states arrive later")
     last = np.array(proof.rest)
     require((last[:, 0] <= resting.last[:, 0]) & (resting.last[:, 1] <= last[:, 1]), "samples may lie elsewhere")
-    open_ = [np.array(box) for box in proof.open]
-    require(proof.share <= share_of(reach, whole, open_) + 1e-9, "a smaller share is proven")
+    return Shown(share_of(reach, whole, [np.array(box) for box in proof.open]), within)
 
 
-def _check_arrives(proof: Proof, loop: CheckedLoop) -> None:
-    claim = proof.claim
+def _arrives(proof: Proof, loop: CheckedLoop, asked: Question) -> Shown:
+    claim, whole = proof.claim, np.array(proof.claim.start)
     require(len(proof.evidence) == 1 and isinstance(claim.reach, dict), "this evidence is for bounds that are reached")
     require(math.isinf(claim.steps) and claim.never is None and not proof.bound, "more is told than it shows")
     require(math.isnan(proof.best_return), "it shows no greatest return")
     require(not claim.goes_on, "it does not show that no episode ends")
-    goal = bounds_of(claim.reach, list(claim.variables))  # type: ignore[arg-type]
-    cells, within, rate = check_cells(loop, proof.evidence[0], goal)
-    require(proof.within is not None and within <= proof.within, "some states arrive later")
-    whole = np.array(claim.start)
-    if not math.isnan(proof.worst_return):
-        steps = proof.return_steps
-        require(isinstance(steps, int) and 1 <= steps <= 10**6, "it says not over how many steps")
-        require(proof.worst_return <= _least_return(cells, rate, whole, int(steps or 0)), "the return may be worse")
-        for share, least in proof.return_shares:
-            good = cells.bound >= 0
-            good[good] = _return_of(rate, cells.value[good].astype(float), int(steps or 0)) >= least
-            part = float(shares_of(cells, whole)[0][good].sum())
-            require(0.0 < share <= part + 1e-9, "a smaller share returns so much")
-    require(
-        proof.share <= share_of(cells, whole, [np.array(box) for box in proof.open]) + 1e-9, "a smaller share is proven"
-    )
+    cells, within, rate = check_cells(loop, proof.evidence[0], _goal(claim, asked))
+    share = share_of(cells, whole, [np.array(box) for box in proof.open])
+    if math.isnan(proof.worst_return):
+        return Shown(share, within)
+    steps = proof.return_steps or 0
+    require(1 <= steps <= 10**6, "it says not over how many steps")
+    for part, least in proof.return_shares:
+        good = cells.bound >= 0
+        good[good] = _return_of(rate, cells.value[good].astype(float), steps) >= least
+        returning = float(shares_of(cells, whole)[0][good].sum())
+        require(0.0 < part <= returning + 1e-9, "a smaller share returns so much")
+    return Shown(share, within, (_least_return(cells, rate, whole, steps), math.inf))
+
+
+SHOWS = {
+    "linear loop": _stays, "followed": _followed, "settled": _settled, "cells": _arrives, "flow": _flows,
+    "attraction": _attracted,
+}  # fmt: skip
 
 
 def _least_return(cells: CheckedCells, rate: Rate, whole: Array, steps: int) -> float:
@@ -289,12 +294,3 @@ def _return_of(rate: Rate, value: Array, steps: int) -> Array:
     # farther above the last one than that
     size = 2.0 * (np.abs(total) + abs(steps * rate.pace) - NO_VALUE * rate.unit)
     return total - (steps + 4) * 2.0**-52 * size
-
-
-def _rewarded(proof: Proof) -> bool:
-    least = min(float(part["reward"][0]) if "reward" in part else -math.inf for part in proof.evidence)
-    finite = math.isfinite(proof.claim.steps) and math.isnan(proof.best_return)
-    total = proof.claim.steps * least
-    # what a sum in double precision loses; whole numbers lose nothing
-    lost = 0.0 if least.is_integer() else proof.claim.steps * 2.0**-52 * abs(total)
-    return bool(finite and proof.worst_return <= total - lost)

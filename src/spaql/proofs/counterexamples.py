@@ -60,7 +60,7 @@ def _tried(
         badness[j] = BROKEN + worse
         said[badness[j]] = f"from ({', '.join(f'{x:.6g}' for x in starts[j].tolist())}) {what}{simulated}"
 
-    windows = windows_in_steps(asked.at, asked.dt, asked.names, len(asked.names))
+    windows = windows_in_steps(asked.at, asked.dt, asked.names)
     for step in range(1, steps + 1):
         if time.process_time() > late:
             return badness

@@ -13,14 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.ground.compiling import apart, kernel
+from spaql.ground.compiling import kernel
 from spaql.ground.progress import at_work
 from spaql.proofs.loop_model import ClosedLoop
-from spaql.proofs.sets import Sets, SetWork, box_of, copy_set, room, work_for
+from spaql.proofs.sets import Sets, SetWork, begin, box_of, copy_set, room, widest_symbol, work_for
 from spaql.proofs.steps_of_sets import Advance, advancing
 
 STACKED = 200  # sets that one start box may be at a time
-DONE, TOO_WIDE, UNSAFE, TOO_MANY, TOO_LATE, UNKNOWN = 1, -1, -2, -3, -4, -5
 
 
 class Following(NamedTuple):
@@ -47,23 +46,15 @@ class Stack(NamedTuple):
 
 
 def stack_for(loop: ClosedLoop) -> Stack:
-    d = loop.states
-    return Stack(
-        room(loop, STACKED), np.zeros(STACKED, np.int64), np.zeros((STACKED, 2)), np.zeros((d, 2)), np.zeros(5),
-    )  # fmt: skip
+    z = np.zeros
+    return Stack(room(loop, STACKED), z(STACKED, np.int64), z((STACKED, 2)), z((loop.states, 2)), z(5))
 
 
 @kernel
-def follow(advance: Advance, loop: ClosedLoop, w: SetWork, st: Stack, start: Array, task: Following) -> int:
-    """One start box until all its sets are done. What came of it stands in `st.answer`."""
-    d, sets, answer = loop.states, st.sets, st.answer
-    for i in range(d):
-        centre = 0.5 * (start[i, 0] + start[i, 1])
-        half = 0.5 * (start[i, 1] - start[i, 0])
-        sets.centre[0, i], sets.rest[0, i] = centre, 1e-15 * (abs(start[i, 0]) + abs(start[i, 1])) + 1e-300
-        sets.box[0, i, 0], sets.box[0, i, 1] = start[i, 0], start[i, 1]
-        for k in range(sets.shape.shape[2]):
-            sets.shape[0, i, k] = half if i == k else 0.0
+def follow(advance: Advance, loop: ClosedLoop, w: SetWork, st: Stack, start: Array, task: Following) -> bool:
+    """Whether all that is asked is true of a start box. What came of it, or where to cut it, stands in `st.answer`."""
+    d, sets, answer, flows = loop.variables, st.sets, st.answer, loop.flow.substeps > 0
+    begin(sets, start, 0.0)
     st.age[0] = 0
     st.returns[0, 0] = st.returns[0, 1] = 0.0
     answer[0], answer[1], answer[2], answer[3], answer[4] = 0.0, math.inf, -math.inf, 0.0, 0.0
@@ -71,45 +62,38 @@ def follow(advance: Advance, loop: ClosedLoop, w: SetWork, st: Stack, start: Arr
     while count > 0:
         last = count - 1
         age, least_return, most_return = st.age[last], st.returns[last, 0], st.returns[last, 1]
+        answer[4] = widest_symbol(sets, last, task.widest)
         if age >= task.steps:
             if task.until_end:
-                return _failed(st, last, task, TOO_LATE)
-            answer[0], answer[1], answer[2] = (
-                max(answer[0], age),
-                min(answer[1], least_return),
-                max(answer[2], most_return),
-            )
+                return False
+            answer[0] = max(answer[0], age)
+            answer[1], answer[2] = min(answer[1], least_return), max(answer[2], most_return)
             count = last
             continue
         came = advance(loop, w, sets, last)
         answer[3] += 1.0
         if came < 0 or answer[3] > task.most:
-            return _failed(st, last, task, UNKNOWN if came == -2 else TOO_MANY)
+            return False
         count = last
         for k in range(came):
             if not box_of(w.after, k, st.box):
                 continue
             over = w.after.over[k]
-            flows = loop.flow.substeps > 0
+            safe = over == 0 or not task.goes_on
             for i in range(d):
-                low, high = st.box[i, 0], st.box[i, 1]
+                first, end = st.box[i, 0], st.box[i, 1]
+                low, high = first, end
                 if flows:
                     low, high = min(low, w.after.way[k, i, 0]), max(high, w.after.way[k, i, 1])
-                safe = low >= task.limits[i, 0] and high <= task.limits[i, 1]
+                safe &= low >= task.limits[i, 0] and high <= task.limits[i, 1] and end - first <= task.widest[i]
                 for at in range(len(task.times)):
-                    if task.times[at, 0] <= age + 1 <= task.times[at, 1]:
-                        entered = age + 1 == task.times[at, 0]  # only its end is in the window
-                        least, most = (st.box[i, 0], st.box[i, 1]) if entered else (low, high)
-                        safe &= least >= task.within[at, i, 0] and most <= task.within[at, i, 1]
-                if not safe:
-                    copy_set(w.after, k, sets, last)
-                    return _failed(st, last, task, UNSAFE)
-                if not st.box[i, 1] - st.box[i, 0] <= task.widest[i]:
-                    copy_set(w.after, k, sets, last)
-                    return _failed(st, last, task, TOO_WIDE)
-            if task.goes_on and over != 0:
-                copy_set(w.after, k, sets, last)
-                return _failed(st, last, task, UNSAFE)
+                    if task.times[at, 0] < age + 1 <= task.times[at, 1]:
+                        safe &= low >= task.within[at, i, 0] and high <= task.within[at, i, 1]
+                    elif task.times[at, 0] == age + 1:  # only its end is in the window
+                        safe &= first >= task.within[at, i, 0] and end <= task.within[at, i, 1]
+            if not safe:
+                answer[4] = widest_symbol(w.after, k, task.widest)
+                return False
             low, high = least_return + w.after.reward[k, 0], most_return + w.after.reward[k, 1]
             low, high = low - 1e-15 * abs(low), high + 1e-15 * abs(high)
             if over > 0 and task.until_end:
@@ -118,26 +102,11 @@ def follow(advance: Advance, loop: ClosedLoop, w: SetWork, st: Stack, start: Arr
                 if over == 2:
                     continue
             if count >= STACKED - 1:
-                return _failed(st, last, task, TOO_MANY)
+                return False
             copy_set(w.after, k, sets, count)
             st.age[count], st.returns[count, 0], st.returns[count, 1] = age + 1, low, high
             count += 1
-    return DONE
-
-
-@apart
-def _failed(st: Stack, at: int, task: Following, why: int) -> int:
-    """Where to cut: the noise symbol, which still is the variable of the start, that makes the set
-    widest."""
-    d, widest, axis = len(task.widest), -1.0, 0
-    for k in range(d):
-        effect = 0.0
-        for i in range(d):
-            effect += abs(st.sets.shape[at, i, k]) / task.widest[i]
-        if effect > widest:
-            widest, axis = effect, k
-    st.answer[4] = axis
-    return why
+    return True
 
 
 # -- boxes cut until they can be followed ------------------------------------------------------------------------------
@@ -171,8 +140,7 @@ def followed(loop: ClosedLoop, start: Array, task: Following, seconds: float, pi
         box, volume = pending.popleft()  # large ones first: what time is left for is small
         at_work("following start states", share)
         late = time.process_time() - began >= seconds
-        why = TOO_LATE if late else follow(advance, loop, w, st, box, task)
-        if why == DONE:
+        if not late and follow(advance, loop, w, st, box, task):
             boxes.append(box)
             answers.append(st.answer.copy())
             share += volume

@@ -33,6 +33,7 @@ from spaql.trees.tree import Tree
 if TYPE_CHECKING:
     from spaql.training.closed_loop import Decides
 
+Evidence = tuple[dict[str, Any], ...]
 MOST_AXES = 3  # of cells
 PIECES = 200  # in which start states are followed at first
 SMALLEST = 1e-6  # part of the starts that is not cut again
@@ -58,7 +59,7 @@ def prove(
     if asked.dt is not None:
         proof = _flows(policy, asked)
     elif asked.reach == "end":
-        proof = _ends(policy, asked)
+        proof = _followed(policy, asked, True, asked.seconds)
     elif asked.reach is not None:
         proof = _arrives(policy, asked)
     else:
@@ -87,13 +88,28 @@ def box_of(box: Array) -> Box:
     return tuple((low, high) for low, high in box.tolist())
 
 
+def _nothing_known(claim: Claim, method: str = "") -> Proof:
+    """All starts are open."""
+    return Proof(claim, (), 0.0, (claim.start,), {}, method=method)
+
+
+def _of_boxes(
+    claim: Claim, method: str, evidence: Evidence, unknown: list[Array], share: float, **said: Any
+) -> Proof:
+    """Of a search that has cut the starts in boxes: these are open, and this is the share of the others."""
+    boxes = tuple(box_of(box) for box in unknown)
+    if not evidence:
+        return Proof(claim, (), 0.0, boxes, {}, method=method)
+    said = {"bound": claim.never or {}} | said
+    return Proof(claim, evidence, min(share, 1.0) if boxes else 1.0, boxes, method=method, **said)
+
+
 def _stays(policy: Policy, asked: Question) -> Proof:
     """Never outside: for ever, or else for so many steps."""
-    loop = loop_of(policy.rules, asked)
     held = held_states(asked.problem)
-    place = workplace(loop, held)
+    place = workplace(loop_of(policy.rules, asked), held)
     tries = [asked.steps] if asked.asked_steps else [math.inf, asked.steps]
-    best = Proof(claim_of(policy, asked, tries[-1]), (), 0.0, (box_of(asked.start),), {})
+    best = _nothing_known(claim_of(policy, asked, tries[-1]))
     for steps in tries:
         count = None if math.isinf(steps) else int(steps)
         search = prove_loop(place, asked.start, asked.limits, count, asked.seconds / len(tries))
@@ -104,15 +120,16 @@ def _stays(policy: Policy, asked: Question) -> Proof:
         if not search.parts:
             continue
         boxes = np.array([part.region.box for part in search.parts])
-        low, high = boxes[:, :, 0].min(axis=0), boxes[:, :, 1].max(axis=0)
-        bound = {name: (low[j].item(), high[j].item()) for j, name in enumerate(asked.names) if not held[j]}
+        low, high = boxes[:, :, 0].min(axis=0).tolist(), boxes[:, :, 1].max(axis=0).tolist()
+        moving = np.flatnonzero(~held).tolist()
         paid = np.array([part.left.reward for part in search.parts])
         least = paid[:, 0].min().item() if np.isfinite(paid).all() else math.nan
-        proof = Proof(
-            claim_of(policy, asked, steps), tuple(evidence_of(part, held) for part in search.parts), search.share,
-            tuple(box_of(box) for box in search.open), bound,
+        proof = _of_boxes(
+            claim_of(policy, asked, steps),
+            f"a linear loop with a bounded disturbance, {counted(len(search.parts), 'part')}",
+            tuple(evidence_of(part, held) for part in search.parts), search.open, search.share,
+            bound={asked.names[j]: (low[j], high[j]) for j in moving},
             worst_return=_least_return(least, count or math.nan),
-            method=f"a linear loop with a bounded disturbance, {counted(len(search.parts), 'part')}",
         )  # fmt: skip
         if proof.holds:
             return proof
@@ -132,27 +149,25 @@ def _followed(policy: Policy, asked: Question, until_end: bool, seconds: float) 
     """Start boxes followed to the end of their episodes, or for so many steps."""
     if math.isinf(asked.steps):
         raise SpaqlError("give steps: start states are followed for a number of steps")
-    loop = loop_of(policy.rules, asked)
+    loop, steps = loop_of(policy.rules, asked), int(asked.steps)
     loop = loop._replace(columns=2 * loop.states)
-    claim = claim_of(policy, asked, asked.steps)
-    widest = np.maximum(_usual(loop, asked) / 5.0, 1e-9)
-    task = Following(
-        int(asked.steps), asked.limits, widest, not until_end, until_end, 1000 + MOST_SET_STEPS * int(asked.steps)
-    )
+    region, _, _ = surroundings(loop, asked.start, asked.limits)
+    widest = np.maximum(np.diff(region, axis=1)[:, 0] / 5.0, 1e-9)
+    task = Following(steps, asked.limits, widest, not until_end, until_end, 1000 + MOST_SET_STEPS * steps)
     pieces, smallest = (PIECES, SMALLEST) if until_end else (1, 1.0 / 64.0)
     search = followed(loop, asked.start, task, seconds, pieces, smallest)
-    unknown = tuple(box_of(box) for box in search.open)
+    claim = claim_of(policy, asked, asked.steps)
     method = f"{counted(len(search.boxes), 'part')} of the starts followed step by step"
     if not search.boxes:
-        return Proof(claim, (), 0.0, unknown, {}, method=method)
+        return _of_boxes(claim, method, (), search.open, 0.0)
     answers = np.array(search.answers)
     worst, best = answers[:, 1].min().item(), answers[:, 2].max().item()
-    evidence = {"kind": "followed", "boxes": [box.tolist() for box in search.boxes]}
-    within = int(answers[:, 0].max()) if until_end else None
-    share = 1.0 if not unknown else min(search.share, 1.0)
     spare = 1e-6 * max(abs(worst), abs(best))  # the checker's sums are others
-    bound = {} if asked.never is None else asked.never
-    return Proof(claim, (evidence,), share, unknown, bound, within, worst - spare, best + spare, method=method)
+    evidence = {"kind": "followed", "boxes": [box.tolist() for box in search.boxes]}
+    return _of_boxes(
+        claim, method, (evidence,), search.open, search.share,
+        within=int(answers[:, 0].max()) if until_end else None, worst_return=worst - spare, best_return=best + spare,
+    )  # fmt: skip
 
 
 def _flows(policy: Policy, asked: Question) -> Proof:
@@ -160,47 +175,39 @@ def _flows(policy: Policy, asked: Question) -> Proof:
     if isinstance(asked.reach, dict) or math.isinf(asked.steps):
         return _attracted(policy, asked)
     plant: Any = asked.problem.plant
-    actions, until_end = plant.action_dim, asked.reach == "end"
+    until_end = asked.reach == "end"
     states = visited(asked, policy.rules, EPISODES)
     width = np.ptp(states.reshape(-1, states.shape[2]), axis=0)
-    widest = np.append(np.where(np.isfinite(width), np.maximum(width, 1e-9), np.inf), np.full(actions, np.inf))
-    start = np.concatenate([asked.start, np.zeros((actions, 2))])
-    limits = np.concatenate([asked.limits, np.tile([-np.inf, np.inf], (actions, 1))])
+    widest = np.where(np.isfinite(width), np.maximum(width, 1e-9), np.inf)
     task = Following(
-        int(asked.steps), limits, widest, asked.goes_on, until_end, FLOW_SET_STEPS,
-        *windows_in_steps(asked.at, asked.dt, asked.names, len(start)),
+        int(asked.steps), asked.limits, widest, asked.goes_on, until_end, FLOW_SET_STEPS,
+        *windows_in_steps(asked.at, asked.dt, asked.names),
     )  # fmt: skip
-    claim, middle = claim_of(policy, asked, asked.steps), start.mean(axis=1, keepdims=True)
+    middle = np.tile(asked.start.mean(axis=1, keepdims=True), 2)
     for substeps in (plant.flow.substeps * times for times in (1, 2, 4, 8)):
         loop = closed_loop(asked.problem, policy.rules, asked.sensors, asked.single, substeps)
-        point = followed(loop, np.hstack([middle, middle]), task, asked.seconds, 1, 1.0)
-        if point.boxes:
+        if followed(loop, middle, task, asked.seconds, 1, 1.0).boxes:
             break
-    search = followed(loop, start, task, asked.seconds, 1, SMALLEST)
-    variables = len(asked.start)
-    unknown = tuple(box_of(box[:variables]) for box in search.open)
+    search = followed(loop, asked.start, task, asked.seconds, 1, SMALLEST)
     parts = counted(len(search.boxes), "part")
     method = f"{parts} of the starts through {substeps} Taylor steps of order {ORDER} per sample"
-    if not search.boxes:
-        return Proof(claim, (), 0.0, unknown, {}, method=method)
-    evidence = {"kind": "flow", "substeps": substeps, "boxes": [box[:variables].tolist() for box in search.boxes]}
-    within = int(max(answer[0] for answer in search.answers)) if until_end else None
-    share = 1.0 if not unknown else min(search.share, 1.0)
-    bound = {} if asked.never is None else asked.never
-    return Proof(claim, (evidence,), share, unknown, bound, within, method=method)
+    boxes = [box.tolist() for box in search.boxes]
+    evidence = ({"kind": "flow", "substeps": substeps, "boxes": boxes},) if boxes else ()
+    within = int(max(answer[0] for answer in search.answers)) if boxes and until_end else None
+    claim = claim_of(policy, asked, asked.steps)
+    return _of_boxes(claim, method, evidence, search.open, search.share, within=within)
 
 
-def _attracted(policy: "Policy", asked: Question) -> Proof:
+def _attracted(policy: Policy, asked: Question) -> Proof:
     """Starts of a differential equation that come to a set which contracts, cell by cell; for ever."""
     if asked.at or isinstance(asked.reach, str):
         raise SpaqlError("`at` and reach='end' are for a number of steps, not for ever: ask with steps=...")
     if len(asked.names) > MOST_AXES:
         raise SpaqlError(f"{len(asked.names)} variables are too many for cells: {MOST_AXES} at most")
     claim, began = claim_of(policy, asked, math.inf), time.process_time()
-    nothing_known = Proof(claim, (), 0.0, (box_of(asked.start),), {}, method="no set was found that contracts")
     search = attraction(asked, policy.rules)
     if search is None:
-        return nothing_known
+        return _nothing_known(claim, "no set was found that contracts")
     loop, held = search
     inner = Inner(held.centre, held.rows, held.within)
     region, _, _ = surroundings(loop, asked.start, asked.limits, inner)
@@ -209,40 +216,26 @@ def _attracted(policy: "Policy", asked: Question) -> Proof:
     cells = reached(loop, nothing, inner, region, asked.limits, 0.9 * left, BLOCKS)
     within = int(cells.coarse.bound.max())
     if within < 0:
-        return replace(nothing_known, method="no cells were found that arrive in the set that contracts")
+        return _nothing_known(claim, "no cells were found that arrive in the set that contracts")
     unknown = open_boxes(cells.coarse, asked.start)
-    return Proof(
-        claim, (attraction_evidence(cells, loop, held),), share_without(unknown, asked.start),
-        tuple(box_of(box) for box in unknown), asked.never or {}, within, rest=box_of(held.rest), factor=held.factor,
-        method=f"a set that contracts, and {len(cells.sizes):,} blocks by induction, {loop.flow.substeps} Taylor steps "
-        f"of order {ORDER} per sample",
+    method = f"a set that contracts, and {len(cells.sizes):,} blocks by induction, {loop.flow.substeps} Taylor steps "
+    return _of_boxes(
+        claim, f"{method}of order {ORDER} per sample", (attraction_evidence(cells, loop, held),), unknown,
+        share_without(unknown, asked.start), within=within, rest=box_of(held.rest), factor=held.factor,
     )  # fmt: skip
-
-
-def _usual(loop: Any, asked: Question) -> Array:
-    """How far each variable goes, by simulation."""
-    region, _, _ = surroundings(loop, asked.start, asked.limits)
-    width: Array = np.diff(region, axis=1)[:, 0]
-    return width
-
-
-def _ends(policy: Policy, asked: Question) -> Proof:
-    return _followed(policy, asked, True, asked.seconds)
 
 
 def _settles(policy: Policy, asked: Question, goal: Array, seconds: float) -> Proof:
     """Starts are followed until they are in a region that keeps the goal for ever."""
     held = held_states(asked.problem)
     search = settled(workplace(loop_of(policy.rules, asked), held), policy.rules, asked, goal, seconds)
-    claim, unknown = claim_of(policy, asked, math.inf), tuple(box_of(box) for box in search.open)
-    if not search.parts:
-        return Proof(claim, (), 0.0, unknown, {}, method="no region was found that is never left")
     evidence = tuple(evidence_of_settling(part, evidence_of(part.region, held)) for part in search.parts)
-    boxes = sum(len(part.boxes) for part in search.parts)
-    method = f"{counted(boxes, 'part')} of the starts followed into {counted(len(evidence), 'region')} never left"
-    within = None if asked.reach is None else max(part.steps for part in search.parts)
-    share = 1.0 if not unknown else min(search.share, 1.0)
-    return Proof(claim, evidence, share, unknown, {} if asked.never is None else asked.never, within, method=method)
+    boxes = counted(sum(len(part.boxes) for part in search.parts), "part")
+    method = f"{boxes} of the starts followed into {counted(len(evidence), 'region')} never left"
+    if not evidence:
+        method = "no region was found that is never left"
+    within = None if asked.reach is None else max((part.steps for part in search.parts), default=0)
+    return _of_boxes(claim_of(policy, asked, math.inf), method, evidence, search.open, search.share, within=within)
 
 
 def _arrives(policy: Policy, asked: Question) -> Proof:
@@ -250,28 +243,26 @@ def _arrives(policy: Policy, asked: Question) -> Proof:
     if asked.never is not None:
         raise SpaqlError("`never` and `reach` of bounds are two theorems: ask for one after the other")
     assert isinstance(asked.reach, dict)
-    loop = loop_of(policy.rules, asked)
     goal = bounds_of(asked.reach, asked.names)
     if len(asked.names) > MOST_AXES or held_states(asked.problem).any():
         return _settles(policy, asked, goal, asked.seconds)
+    loop = loop_of(policy.rules, asked)
     steps = asked.problem.horizon if math.isinf(asked.steps) else int(asked.steps)
     region, inner, scale = surroundings(loop, asked.start, goal)
     fine = kept(loop, inner, steps, scale, 0.3 * asked.seconds)
-    claim, method = claim_of(policy, asked, math.inf), "cells that stay, and cells by induction"
+    claim = claim_of(policy, asked, math.inf)
     if not (fine.cells.bound >= 0).any():
-        return Proof(claim, (), 0.0, (box_of(asked.start),), {}, method="no cells were found that stay")
+        return _nothing_known(claim, "no cells were found that stay")
     # what is left after the search, such as writing down what is open, is a tenth of it
     cells = reached(loop, fine, no_inner(len(asked.names)), region, asked.limits, 0.8 * asked.seconds)
     cells = sooner(cells, steps if asked.asked_steps else math.inf)
-    unknown = open_boxes(cells.coarse, asked.start)
     within = int(cells.coarse.bound.max())
-    method += f", {len(cells.sizes):,} blocks"
-    boxes, share = tuple(box_of(box) for box in unknown), share_without(unknown, asked.start)
     if within < 0:
-        return Proof(claim, (), 0.0, (box_of(asked.start),), {}, method="no cells were found that arrive")
+        return _nothing_known(claim, "no cells were found that arrive")
+    unknown = open_boxes(cells.coarse, asked.start)
     worst, shares = returns_of(cells, asked.start, steps)
-    over = None if math.isnan(worst) else steps
-    return Proof(
-        claim, (cell_evidence(cells),), share, boxes, {}, within, worst, return_steps=over, return_shares=shares,
-        method=method,
+    return _of_boxes(
+        claim, f"cells that stay, and cells by induction, {len(cells.sizes):,} blocks", (cell_evidence(cells),),
+        unknown, share_without(unknown, asked.start), within=within, worst_return=worst,
+        return_steps=None if math.isnan(worst) else steps, return_shares=shares,
     )  # fmt: skip

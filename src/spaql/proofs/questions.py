@@ -116,9 +116,9 @@ def _within(inner: Array, ends: tuple[float, float]) -> bool:
     return bool(ends[0] <= inner[0] and inner[1] <= ends[1])
 
 
-def windows_in_steps(windows: Windows, dt: float | None, names: list[str], variables: int) -> tuple[Array, Array]:
+def windows_in_steps(windows: Windows, dt: float | None, names: list[str]) -> tuple[Array, Array]:
     """(first and last step, bounds of all variables) of each."""
-    times, within = np.zeros((len(windows), 2), np.int64), np.tile([-np.inf, np.inf], (len(windows), variables, 1))
+    times, within = np.zeros((len(windows), 2), np.int64), np.tile([-np.inf, np.inf], (len(windows), len(names), 1))
     for row, (low, high, bounds) in enumerate(windows):
         times[row] = round(low / (dt or 1.0)), round(high / (dt or 1.0))
         for name, ends in bounds.items():

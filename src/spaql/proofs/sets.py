@@ -114,6 +114,33 @@ def copy_set(source: Sets, at: int, target: Sets, to: int) -> None:
 
 
 @apart
+def begin(sets: Sets, box: Array, blurred: float) -> None:
+    """The first set becomes a box of the state; a held action is chosen later. `blurred`: 1.0 if the sides of the box
+    are rounded themselves, else 0.0."""
+    d = len(box)
+    for i in range(sets.centre.shape[1]):
+        low, high = (box[i, 0], box[i, 1]) if i < d else (0.0, 0.0)
+        rest = 1e-15 * (abs(low) + abs(high)) + 1e-300
+        sets.centre[0, i], sets.rest[0, i] = 0.5 * (low + high), rest
+        sets.box[0, i, 0], sets.box[0, i, 1] = low - blurred * rest, high + blurred * rest
+        for k in range(sets.shape.shape[2]):
+            sets.shape[0, i, k] = 0.5 * (high - low) if i == k else 0.0
+
+
+@apart
+def widest_symbol(sets: Sets, at: int, widest: Array) -> int:
+    """The noise symbol, which still is a variable of the start, that makes a set widest."""
+    symbol, most = 0, -1.0
+    for k in range(len(widest)):
+        effect = 0.0
+        for i in range(len(widest)):
+            effect += abs(sets.shape[at, i, k]) / widest[i]
+        if effect > most:
+            symbol, most = k, effect
+    return symbol
+
+
+@apart
 def box_of(sets: Sets, at: int, box: Array) -> bool:
     """The smallest box around the set; False if it is empty."""
     d = sets.centre.shape[1]
