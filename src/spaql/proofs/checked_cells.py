@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.proofs.checked_sets import Many, box_of, many, together
+from spaql.proofs.checked_sets import Many, box_of, many, reduced, spread_out, together
 from spaql.proofs.checked_steps import stepped
 from spaql.proofs.checker import CheckedLoop, RefusedError, array_of, covers, require
 
 AT_ONCE = 4096  # boxes that are followed side by side
 MOST_CELLS = 2**24
 MOST_STEPS = 10_000
+COLUMNS = 8  # noise symbols per variable, beside one each, of a start box that is followed
 MOST_SETS = 200  # that a start box may be at a time
 EDGE = 1e-9  # of a cell: a state so near to its side counts as in both cells
 
@@ -98,9 +99,9 @@ def check_followed(
     count = len(evidence["boxes"]) if isinstance(evidence.get("boxes"), list) else 0
     boxes = array_of(evidence, "boxes", {"boxes": (count, n, 2)})
     require(count > 0 and (boxes[..., 0] <= boxes[..., 1]).all(), "its boxes are damaged")
-    sets, within, returns = many(boxes, folds=True), 0, np.array([np.inf, -np.inf])
+    sets, within, returns = many(boxes), 0, np.array([np.inf, -np.inf])
     for step in range(1, steps + 1):
-        sets = stepped(loop, sets)
+        sets = reduced(stepped(loop, spread_out(sets)), COLUMNS)
         box = box_of(sets)
         require((limits[:, 0] <= box[..., 0]) & (box[..., 1] <= limits[:, 1]), "a set leaves the bounds claimed")
         perhaps, surely = sets.over.T

@@ -27,7 +27,18 @@ from spaql.proofs.checked_program import (
     Truth,
     whole_program,
 )  # fmt: skip
-from spaql.proofs.checked_sets import Many, acting, around_of, box_of, many, there, tightened, together
+from spaql.proofs.checked_sets import (
+    Many,
+    acting,
+    around_of,
+    box_of,
+    many,
+    reduced,
+    spread_out,
+    there,
+    tightened,
+    together,
+)
 from spaql.proofs.checked_work import Worked, worked, working
 from spaql.proofs.checker import CheckedLoop, require
 from spaql.proofs.plant_runs import DEGREE, recordings, taylor_of
@@ -64,7 +75,7 @@ def flowed(
     way = np.tile([np.inf, -np.inf], (len(sets.c), d, 1))
     perhaps = np.zeros(len(sets.c), bool)
     for _ in range(substeps):
-        spread = _spread_out(sets)
+        spread = spread_out(sets)
         box, _ = around_of(spread)
         why = enclose_ways(working(), equation, box, w)
         require(why == 0, WHY[why])
@@ -77,7 +88,7 @@ def flowed(
             ends = _over(plant, during, middle)[:, 0]
         low, high = np.minimum(way[..., 0], during[..., 0]), np.maximum(way[..., 1], during[..., 1])
         way, perhaps = np.stack([low, high], axis=2), perhaps | ends
-        sets = _reduced(_moved(equation, spread, box, shortest, w), columns)
+        sets = reduced(_moved(equation, spread, box, shortest, w), columns)
     surely = _over(plant, box_of(sets)[:, :d], sets)[:, 1] & perhaps if perhaps.any() else perhaps
     c, G, R, B = (np.ascontiguousarray(part[:, :d]) for part in sets[:4])
     over = np.stack([perhaps, surely], axis=1)
@@ -95,25 +106,6 @@ def _with_action(sets: Many, u: Array, g: Array, e: Array, least: Array, most: A
     R = np.concatenate([np.zeros((n, d)), e * (1.0 + ROUND)], axis=1) + ROUND * size + 1e-300
     B = np.concatenate([box_of(sets), np.stack([least, most], axis=2)], axis=1)
     return tightened(Many(c, G, R, B, sets.owner, sets.reward, sets.age, sets.over))
-
-
-def _spread_out(sets: Many) -> Many:
-    """With a noise symbol for each rest."""
-    columns = np.eye(sets.c.shape[1]) * (sets.R * (1.0 + ROUND))[:, None]
-    return sets._replace(G=np.concatenate([sets.G, columns], axis=2), R=np.zeros_like(sets.R))
-
-
-def _reduced(sets: Many, columns: int) -> Many:
-    """The largest noise symbols; the others become rest."""
-    most = (1 + columns) * sets.c.shape[1]
-    if sets.G.shape[2] <= 1.2 * most:  # not in every substep
-        return sets
-    box = box_of(sets)
-    size = (np.abs(sets.G) / (box[..., 1] - box[..., 0] + 1e-30)[:, :, None]).sum(axis=1)
-    order = np.argsort(-size, axis=1, kind="stable")
-    G = np.take_along_axis(sets.G, order[:, None], axis=2)
-    R = sets.R + np.abs(G[:, :, most:]).sum(axis=2) * (1.0 + ROUND)
-    return sets._replace(G=G[:, :, :most], R=R * (1.0 + ROUND))
 
 
 def equation_of(plant: Any, substeps: int) -> tuple[Equation, float]:

@@ -33,38 +33,32 @@ class Many(NamedTuple):
         return Many(*(part[rows] for part in self))
 
 
-def many(boxes: Array, folds: bool = False) -> Many:
-    """The boxes themselves. `folds`: with room for columns that take R in each step."""
+def many(boxes: Array) -> Many:
+    """The boxes themselves."""
     n, d = boxes.shape[:2]
-    half = 0.5 * (boxes[..., 1] - boxes[..., 0])
-    G = np.eye(d, 2 * d if folds else d) * np.concatenate([half, half], axis=1)[:, None, : 2 * d if folds else d]
+    G = np.eye(d) * (0.5 * (boxes[..., 1] - boxes[..., 0]))[:, None]
     R = 1e-15 * np.abs(boxes).sum(axis=2) + 1e-300
-    return Many(
-        boxes.mean(axis=2),
-        G,
-        R,
-        boxes.copy(),
-        np.arange(n),
-        np.zeros((n, 2)),
-        np.zeros(n, np.int64),
-        np.zeros((n, 2), bool),
-    )
+    age, over = np.zeros(n, np.int64), np.zeros((n, 2), bool)
+    return Many(boxes.mean(axis=2), G, R, boxes.copy(), np.arange(n), np.zeros((n, 2)), age, over)
 
 
-def folded(G: Array, R: Array) -> tuple[Array, Array]:
-    """G and R anew: the last columns F and R are x = Q (Q^T x) + (I - Q Q^T) x, for the orthogonal factor Q of F. It is
-    only nearly so, and what is left of I - Q Q^T stays in R."""
-    d = R.shape[1]
-    F = np.where(np.isfinite(G[:, :, d:]), G[:, :, d:], 0.0)
-    order = np.argsort(-(F * F).sum(axis=1), axis=1, kind="stable")
-    Q, _ = np.linalg.qr(np.take_along_axis(F, order[:, None, :], axis=2))
-    F, across = G[:, :, d:], np.swapaxes(Q, 1, 2)
-    size = np.abs(F).sum(axis=2) + R
-    along = np.abs(across @ F).sum(axis=2) + (np.abs(across) @ R[..., None])[..., 0]
-    along = along * (1.0 + ROUND) + ROUND * (np.abs(across) @ size[..., None])[..., 0]
-    left = np.abs(np.eye(d) - Q @ across) + ROUND
-    rest = (left @ size[..., None])[..., 0] + ROUND * ((np.abs(Q) @ along[..., None])[..., 0] + size)
-    return np.concatenate([G[:, :, :d], Q * along[:, None, :]], axis=2), rest * (1.0 + ROUND) + 1e-300
+def spread_out(sets: Many) -> Many:
+    """With a noise symbol for each rest."""
+    columns = np.eye(sets.c.shape[1]) * (sets.R * (1.0 + ROUND))[:, None]
+    return sets._replace(G=np.concatenate([sets.G, columns], axis=2), R=np.zeros_like(sets.R))
+
+
+def reduced(sets: Many, columns: int) -> Many:
+    """The largest noise symbols, so many per variable beside one each; the others become rest."""
+    most = (1 + columns) * sets.c.shape[1]
+    if sets.G.shape[2] <= 1.2 * most:  # not in every step
+        return sets
+    box = box_of(sets)
+    size = (np.abs(sets.G) / (box[..., 1] - box[..., 0] + 1e-30)[:, :, None]).sum(axis=1)
+    order = np.argsort(-size, axis=1, kind="stable")
+    G = np.take_along_axis(sets.G, order[:, None], axis=2)
+    R = sets.R + np.abs(G[:, :, most:]).sum(axis=2) * (1.0 + ROUND)
+    return sets._replace(G=G[:, :, :most], R=R * (1.0 + ROUND))
 
 
 def together(parts: list[Many]) -> Many:

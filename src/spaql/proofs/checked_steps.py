@@ -7,7 +7,7 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.proofs.checked_kernels import ROUND
-from spaql.proofs.checked_sets import Acting, Many, acting, around_of, folded, there, tightened, together
+from spaql.proofs.checked_sets import Acting, Many, acting, around_of, there, tightened, together
 from spaql.proofs.checker import CheckedLoop, require
 from spaql.proofs.plant_runs import ForSure, Value, runs
 
@@ -46,8 +46,6 @@ def _moved_on(loop: CheckedLoop, act: Acting) -> list[Many]:
         following = _mean_value(loop, act, rows, whole[rows], middle[rows], way.taken)
         c, G, R = following
         unknown = ~np.asarray(np.isfinite(R).all(axis=1) & np.isfinite(c).all(axis=1))
-        if G.shape[2] > R.shape[1]:
-            G, R = folded(G, R)
         half = 0.5 * (B[..., 1] - B[..., 0])
         c = np.where(unknown[:, None], B.mean(axis=2), c)
         G = np.where(unknown[:, None, None], 0.0, G)

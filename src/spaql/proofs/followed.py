@@ -20,6 +20,7 @@ from spaql.proofs.sets import Sets, SetWork, begin, box_of, copy_set, room, wide
 from spaql.proofs.steps_of_sets import Advance, advancing
 
 STACKED = 200  # sets that one start box may be at a time
+SYMBOLS = 6  # noise symbols per variable
 
 
 class Following(NamedTuple):
@@ -43,6 +44,11 @@ class Stack(NamedTuple):
     returns: Array  # (sets, 2)
     box: Array  # (states, 2)
     answer: Array  # steps at most; return at least, at most; steps of sets; where to cut
+
+
+def with_symbols(loop: ClosedLoop) -> ClosedLoop:
+    """For sets that are followed for long."""
+    return loop._replace(columns=SYMBOLS * loop.states)
 
 
 def stack_for(loop: ClosedLoop) -> Stack:

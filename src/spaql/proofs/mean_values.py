@@ -103,7 +103,7 @@ def carry(w: SetWork, source: Sets, at: int, target: Sets, to: int) -> bool:
             return False
     for k in range(d):
         slot = -1
-        if columns > 2 * d:  # as many again as variables take R as a whole (`fold`)
+        if columns > d:
             slot = d
             least = math.inf
             for other in range(d, columns):

@@ -17,7 +17,7 @@ from spaql.proofs.attraction import attraction
 from spaql.proofs.cell_grid import Inner, no_cells, no_inner, open_boxes, share_without
 from spaql.proofs.counterexamples import counterexample, visited
 from spaql.proofs.flow_model import ORDER
-from spaql.proofs.followed import Following, followed
+from spaql.proofs.followed import Following, followed, with_symbols
 from spaql.proofs.loop_model import ClosedLoop, closed_loop, held_states, refuse_unbounded_noise
 from spaql.proofs.loops_proven import evidence_of, prove_loop
 from spaql.proofs.one_plant import of_controller, of_plant
@@ -149,8 +149,7 @@ def _followed(policy: Policy, asked: Question, until_end: bool, seconds: float) 
     """Start boxes followed to the end of their episodes, or for so many steps."""
     if math.isinf(asked.steps):
         raise SpaqlError("give steps: start states are followed for a number of steps")
-    loop, steps = loop_of(policy.rules, asked), int(asked.steps)
-    loop = loop._replace(columns=2 * loop.states)
+    loop, steps = with_symbols(loop_of(policy.rules, asked)), int(asked.steps)
     region, _, _ = surroundings(loop, asked.start, asked.limits)
     widest = np.maximum(np.diff(region, axis=1)[:, 0] / 5.0, 1e-9)
     task = Following(steps, asked.limits, widest, not until_end, until_end, 1000 + MOST_SET_STEPS * steps)

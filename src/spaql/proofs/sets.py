@@ -1,14 +1,8 @@
 """Sets of states, and one step of the closed loop on them.
 
 A set is the image of a cube, in a box:   { c + G xi + r :  |xi_k| <= 1, |r_i| <= R_i }  cut with
-B. It has a noise symbol per variable, those of the start. A set that is followed for long has as many again: F eta,
-which take in each step what would be wrapped in R. Of x = F eta + r and any matrix Q, with y = Q' x,
-
-    x  =  Q y + (I - Q Q') x      |y|  <=  |Q' F| 1 + |Q'| R      |x|  <=  |F| 1 + R
-
-so F becomes Q diag |y|, and R what |I - Q Q'| |x| is at most. Q is nearly orthogonal, its first column along the
-largest of F (Lohner's method), but nothing depends on that. A set of a differential equation has many more instead, of
-which the largest stay (mean_values.py).
+B. It has a noise symbol per variable, those of the start. A set that is followed for long has more of
+them. They take R in each step, and the smallest of them are wrapped in R (mean_values.py).
 
 With x = c + d, the line u_c + g d of the controller, off by at most e, and slopes J averaged over
 boxes that shrink to c,
@@ -25,7 +19,6 @@ time with the bounds of xi that its side allows: of a . xi >= b follows a_k xi_k
 |a_j|, j not k.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -194,71 +187,3 @@ def tighten(sets: Sets, at: int) -> None:
             keep(sets, at, row, 1.0, sets.box[at, i, 0] - sets.centre[at, i] - rest)
         if sets.box[at, i, 1] < sets.centre[at, i] + size:
             keep(sets, at, row, -1.0, sets.centre[at, i] - sets.box[at, i, 1] - rest)
-
-
-@apart
-def fold(sets: Sets, at: int, q: Array, used: Array) -> None:
-    """R goes into the last noise symbols of a set; see above."""
-    d = sets.centre.shape[1]
-    _directions(sets, at, q, used)
-    for i in range(d):
-        used[i] = sets.rest[at, i]  # |x|
-        for k in range(d):
-            used[i] += abs(sets.shape[at, i, d + k])
-    for k in range(d):  # |y|
-        most = 0.0
-        for i in range(d):
-            most += abs(q[i, k]) * sets.rest[at, i] * (1.0 + ROUND) + ROUND * abs(q[i, k]) * used[i]
-        for j in range(d):
-            along = 0.0
-            for i in range(d):
-                along += q[i, k] * sets.shape[at, i, d + j]
-            most += abs(along)
-        used[d + k] = most * (1.0 + ROUND)
-    for i in range(d):
-        rest, size = 0.0, used[i]
-        for j in range(d):
-            left = 1.0 if i == j else 0.0
-            for k in range(d):
-                left -= q[i, k] * q[j, k]
-            rest += (abs(left) + ROUND) * used[j]
-            size += abs(q[i, j]) * used[d + j]
-        sets.rest[at, i] = rest * (1.0 + ROUND) + ROUND * size + 1e-300
-    for i in range(d):
-        for k in range(d):
-            sets.shape[at, i, d + k] = q[i, k] * used[d + k]
-
-
-@inlined
-def _directions(sets: Sets, at: int, q: Array, used: Array) -> None:
-    """Columns of q along those of F, the largest first, each less its part along those before (Gram and Schmidt)."""
-    d = sets.centre.shape[1]
-    for k in range(d):
-        used[k] = 0.0
-    for k in range(d):
-        best, largest = -1, 0.0
-        for j in range(d):
-            norm = 0.0
-            for i in range(d):
-                norm += sets.shape[at, i, d + j] ** 2
-            if used[j] == 0.0 and norm > largest:
-                best, largest = j, norm
-        if best >= 0:
-            used[best] = 1.0
-        for fallback in range(-1 if best >= 0 else 0, d):  # where F has no more directions: a variable's own
-            size = 0.0
-            for i in range(d):
-                q[i, k] = sets.shape[at, i, d + best] / math.sqrt(largest) if fallback < 0 else 1.0 * (i == fallback)
-            for _ in range(2):
-                for before in range(k):
-                    along = 0.0
-                    for i in range(d):
-                        along += q[i, before] * q[i, k]
-                    for i in range(d):
-                        q[i, k] -= along * q[i, before]
-            for i in range(d):
-                size += q[i, k] ** 2
-            if size > (1e-12 if fallback < 0 else 0.5 / d):
-                for i in range(d):
-                    q[i, k] /= math.sqrt(size)
-                break

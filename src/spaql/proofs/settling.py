@@ -17,7 +17,7 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.progress import at_work
 from spaql.proofs.counterexamples import visited
-from spaql.proofs.followed import Following, followed
+from spaql.proofs.followed import Following, followed, with_symbols
 from spaql.proofs.linear_loop import SLOPES
 from spaql.proofs.loops_proven import ProvenPart, best_part, equilibrium
 from spaql.proofs.plant_steps import Workplace
@@ -54,7 +54,7 @@ class Settling:
 
 def settled(place: Workplace, rules: Tree, asked: Question, goal: Array, seconds: float) -> Settling:
     """`goal`: bounds that are kept for ever from some step on."""
-    loop, held = place.loop._replace(columns=2 * place.loop.states), np.flatnonzero(place.held)
+    loop, held = with_symbols(place.loop), np.flatnonzero(place.held)
     nowhere = np.zeros((1, 2), np.int64), asked.limits[None]
     none = Following(0, asked.limits, np.ones(len(asked.start)), True, False, 0, *nowhere)
     followed(loop, asked.start, none, 0.0, 1, 1.0)  # compiling does not count

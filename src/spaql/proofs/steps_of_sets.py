@@ -18,7 +18,7 @@ from spaql.proofs.flows import flow_on
 from spaql.proofs.loop_model import ClosedLoop
 from spaql.proofs.machine import IMPOSSIBLE, run
 from spaql.proofs.mean_values import average_slopes, mean_value
-from spaql.proofs.sets import MOST, TOO_MANY, UNKNOWN, Sets, SetWork, copy_set, fold, tighten
+from spaql.proofs.sets import MOST, TOO_MANY, UNKNOWN, Sets, SetWork, copy_set, tighten
 
 LONGEST = 400  # steps of the simulation that tells in which order cells are tried
 
@@ -109,8 +109,6 @@ def step_of(loop: ClosedLoop, w: SetWork, last: int, path: int, to: int) -> int:
     for i in range(d):
         w.after.rest[to, i] = w.out.error[i]  # the last part is the whole set
     mean_value(loop, w, w.todo, last, w.after, to, begin, end, m)
-    if loop.columns == 2 * d:
-        fold(w.after, to, w.step, w.symbols)
     tighten(w.after, to)
     w.after.node[to] = 0
     return 1
