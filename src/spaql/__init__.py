@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from spaql.ground.errors import SpaqlError, SpaqlWarning
 from spaql.learners.registry import class_homes
-from spaql.old_paths import install
 from spaql.plants.catalog import register
 from spaql.version import __version__ as __version__
 
@@ -45,8 +44,7 @@ if TYPE_CHECKING:
     from spaql.policy.law import law, pid
     from spaql.policy.lqr import lqr
     from spaql.policy.policy import Policy
-    from spaql.policy.step_response import StepResponse
-    from spaql.policy.worst import Worst
+    from spaql.policy.probe_results import StepResponse, Worst
     from spaql.proofs.check_proof import check_proof
     from spaql.proofs.proof import Proof
     from spaql.rig.rig import Rig
@@ -67,7 +65,6 @@ __all__ = [
 ]  # fmt: skip
 __all__ += list(class_homes())
 
-install()
 register()
 
 # Importing spaql compiles nothing and does not load numba: each name is fetched when it is first used.
@@ -102,8 +99,8 @@ _HOMES = {
     "Evaluation": "spaql.policy.evaluation",
     "Episode": "spaql.training.episode",
     "Policy": "spaql.policy.policy",
-    "StepResponse": "spaql.policy.step_response",
-    "Worst": "spaql.policy.worst",
+    "StepResponse": "spaql.policy.probe_results",
+    "Worst": "spaql.policy.probe_results",
     "differences": "spaql.trees.equality",
     **dict.fromkeys(("observe", "reset", "step"), "spaql.plants.plant"),
     **dict.fromkeys(("Axis", "Continuous", "Finite", "Problem", "cube"), "spaql.plants.problem"),

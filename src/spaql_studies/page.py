@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from spaql.ground.errors import SpaqlError
-from spaql.ground.processes import worker_processes
 from spaql.ground.progress import at_work
+from spaql.ground.workers import worker_processes
 from spaql.ground.writing import make_folder, write_whole
 from spaql.learners import registry
 from spaql.report.shell import embedded, inlined, render, write_html

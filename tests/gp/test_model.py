@@ -12,7 +12,7 @@ from spaql.gp.gaussian_process import Scales, features, inducing_points, kernel,
 from spaql.gp.learned_problem import imagined, model_of, one_function, predicted, starts_of
 from spaql.gp.model import learn_model, numbers_of
 from spaql.gp.transitions import Data
-from spaql.ground import threads
+from spaql.ground import workers
 from spaql.laws.planner import planned
 from spaql.laws.trials import Trials, seeds_of
 from spaql.trees.edits import constant
@@ -80,7 +80,7 @@ def test_how_many_cores_there_are_changes_no_bit(monkeypatch):
     seeds, law = seeds_of(1, 7, 0, 300), constant(1, np.array([0.3]))
     outcomes = []
     for cores in (1, 3):
-        monkeypatch.setattr(threads, "cores", lambda cores=cores: cores)
+        monkeypatch.setattr(workers, "cores", lambda cores=cores: cores)
         plans = planned(drawn, 1, 10**7)
         outcomes.append((Trials(drawn).returns(law, seeds), plans.states, plans.actions, plans.returns, plans.steps))
     for few, many in zip(*outcomes, strict=True):

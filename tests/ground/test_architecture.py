@@ -24,7 +24,7 @@ ORDER = (
     "ground", "trees", "plants", "gp", "partition", "policy", "learners", "training", "cuda", "analysis", "compress", "proofs", "laws", "data", "tuning", "export",
     "report", "rig", "cli", "spaql_studies/runs", STUDIES, "spaql_studies/commands", "spaql",
 )  # fmt: skip
-FACADE = ("__init__.py", "callbacks.py", "old_paths.py")  # modules of the root that stand above all folders
+FACADE = ("__init__.py", "callbacks.py")  # modules of the root that stand above all folders
 # Agents and policies are facades: `agent.learn()` and `policy.to_c()` call what is built on them, and import it when
 # they are called. Nothing else may import against the order.
 DOORS = {
@@ -43,8 +43,8 @@ DOORS = {
     ("training/episode.py", "analysis/episode_figure.py"),
     ("policy/probes.py", "training/falsify.py"),
     ("policy/probes.py", "training/episode.py"),
-    ("policy/step_response.py", "analysis/step_figure.py"),
-    ("policy/worst.py", "analysis/episode_figure.py"),
+    ("policy/probe_results.py", "analysis/step_figure.py"),
+    ("policy/probe_results.py", "analysis/episode_figure.py"),
     ("policy/policy.py", "laws/law_compression.py"),
     ("policy/policy.py", "compress/frontier.py"),
     ("policy/policy.py", "export/__init__.py"),
@@ -55,8 +55,8 @@ DOORS = {
     ("cli/__init__.py", "spaql_studies/commands.py"),
     ("cli/train_text.py", "spaql_studies/paper/tables.py"),
 }
-# Texts by which the library knows the other package: `spaql.sweep`, homes of rivals, paths of earlier versions
-KNOWN_BY_TEXT = {"__init__.py", "learners/registry.py", "old_paths.py"}
+# Texts by which the library knows the other package: `spaql.sweep`, homes of rivals
+KNOWN_BY_TEXT = {"__init__.py", "learners/registry.py"}
 # Facades also import from their own folder when they are called, because what they call knows them.
 OWN_DOORS = {
     ("learners/agent.py", "learners/files.py"), ("gp/model_plant.py", "gp/python_form.py"),
@@ -247,7 +247,7 @@ def test_a_class_name_stands_for_one_thing():
 
 
 def test_the_root_has_no_machinery():
-    assert {file for file in files() if "/" not in file} == {"__init__.py", "__main__.py", "callbacks.py", "old_paths.py", "version.py"}
+    assert {file for file in files() if "/" not in file} == {"__init__.py", "__main__.py", "callbacks.py", "version.py"}
 
 
 def test_modules_are_joined_where_they_have_one_subject():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.policy.gains import gain_ranges, plain_gains
+from spaql.policy.outputs import gain_ranges, plain_gains
 from spaql.trees.tree import LEAF
 
 

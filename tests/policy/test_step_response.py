@@ -10,7 +10,7 @@ import pytest
 import spaql
 from loops import motor
 from spaql.ground.errors import SpaqlError
-from spaql.policy.step_response import measured
+from spaql.policy.probe_results import measured
 
 LAG = 10.0  # steps: time constant of a first-order lag
 DT = 0.1

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 import spaql
-from spaql.ground.processes import worker_processes
+from spaql.ground.workers import worker_processes
 from spaql_studies.runs.runner import run_missing
 from spaql_studies.runs.spec import Spec
 from spaql_studies.runs.store import Store

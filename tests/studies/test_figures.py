@@ -10,7 +10,7 @@ import pytest
 from spaql.analysis.curves import learning_curve
 from spaql.analysis.style import COLOURS, INK, short, thinned
 from spaql.ground.errors import SpaqlError
-from spaql.ground.processes import worker_processes
+from spaql.ground.workers import worker_processes
 from spaql.learners.history import History
 from spaql_studies.figures import Drawn, draw_figures, drawings, prepare
 from spaql_studies.paper.drawings import _angle, median_run

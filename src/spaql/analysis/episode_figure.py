@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from spaql.plants.signals import Signals
-    from spaql.policy.worst import Worst
+    from spaql.policy.probe_results import Worst
     from spaql.training.episode import Episode
 
 # -- what is drawn of an episode, one below the other: the same in figures and on the page of an explanation -----------

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from spaql.policy.step_response import StepResponse
+    from spaql.policy.probe_results import StepResponse
 
 TALL, PANEL = 2.1, 1.1  # inches, the height of the first panel and of the others
 BEFORE = 0.15  # of the time after the jump, so much is shown before it

@@ -27,7 +27,7 @@ from spaql.learners.registry import learners
 if TYPE_CHECKING:
     from spaql.plants.problem import Problem
     from spaql.policy.policy import Policy
-    from spaql.policy.worst import Worst
+    from spaql.policy.probe_results import Worst
     from spaql.report.explanation import Worth
 
 ROWS = 12  # regions that are shown at first

@@ -14,7 +14,7 @@ from spaql.plants.equations import plain
 from spaql.plants.featured import attached, of_file
 from spaql.plants.make import make_from_catalog, parameters_of_file
 from spaql.plants.problem import MOST_VARIABLES, Axis, Continuous, Finite, Problem, completed
-from spaql.plants.signal_files import check_loop, limits_for_file, limits_of_file, signals_for_file, signals_of_file
+from spaql.plants.problem_text import check_loop, limits_for_file, limits_of_file, signals_for_file, signals_of_file
 from spaql.policy.certificate import certificate_of_file
 from spaql.policy.knowledge import Knowledge
 from spaql.policy.outputs import make_laws

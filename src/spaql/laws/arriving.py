@@ -38,7 +38,7 @@ from spaql.laws.vector import (
 from spaql.learners.law_files import ScoredTree
 from spaql.learners.laws import TOLERANCE, Laws
 from spaql.plants.problem import Problem
-from spaql.policy.gains import kept
+from spaql.policy.outputs import kept
 from spaql.training.lanes import Episodes, new_lanes, stage_of
 from spaql.training.tally import LENGTH, new_tally
 from spaql.training.tree_rollouts import run_tree

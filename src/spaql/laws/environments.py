@@ -18,7 +18,7 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import machine_code
 from spaql.ground.errors import SpaqlError
-from spaql.ground.processes import worker_processes
+from spaql.ground.workers import worker_processes
 from spaql.plants.answers import begun, steps
 from spaql.plants.chart import HUGE
 from spaql.plants.problem import Problem

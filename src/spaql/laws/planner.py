@@ -15,7 +15,7 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import inlined, kernel
 from spaql.ground.streams import LAWS_PLANNED, derive, plant_seed, uniform
-from spaql.ground.threads import parts_of, side_by_side
+from spaql.ground.workers import parts_of, side_by_side
 from spaql.plants.plant import Batch
 from spaql.plants.problem import Finite, Problem
 from spaql.training.lanes import Lanes, Stage, fill_noise, new_lanes, stage_of

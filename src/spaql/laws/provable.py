@@ -26,7 +26,7 @@ from spaql.laws.vector import MAX_DIGITS, everything, numbers_of, with_numbers
 from spaql.learners.law_files import ScoredTree
 from spaql.learners.laws import COMPARISONS, ENOUGH_EPISODES, PREFERRED, Laws
 from spaql.plants.problem import Problem
-from spaql.policy.gains import kept
+from spaql.policy.outputs import kept
 from spaql.proofs.loops_proven import room_used
 from spaql.proofs.prove import loop_of
 from spaql.proofs.questions import question

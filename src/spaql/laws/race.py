@@ -21,7 +21,7 @@ from spaql.learners.law_files import ScoredTree
 from spaql.learners.laws import ENOUGH_EPISODES, Laws
 from spaql.plants.problem import Problem
 from spaql.policy.evaluation import paired
-from spaql.policy.gains import kept
+from spaql.policy.outputs import kept
 from spaql.trees.tree import Tree
 
 MIN_EPISODES = 2  # of every law

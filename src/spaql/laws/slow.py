@@ -46,8 +46,7 @@ from spaql.learners.law_files import ScoredTree
 from spaql.learners.laws import Laws, middle_action
 from spaql.plants.problem import constant_actions
 from spaql.policy.evaluation import significantly_less
-from spaql.policy.gains import kept
-from spaql.policy.outputs import kinds_of
+from spaql.policy.outputs import kept, kinds_of
 from spaql.trees.edits import constant
 from spaql.trees.tree import Tree
 

@@ -33,8 +33,7 @@ from spaql.laws.vector import (
 )
 from spaql.learners.laws import ENOUGH_EPISODES
 from spaql.policy.digits import rounded
-from spaql.policy.gains import kept
-from spaql.policy.outputs import ranges_of
+from spaql.policy.outputs import kept, ranges_of
 from spaql.trees.edits import with_laws, without
 from spaql.trees.laws import CLIP, ORDERED, THRESHOLD
 from spaql.trees.tree import LEAF, Tree

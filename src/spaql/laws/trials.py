@@ -17,7 +17,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.compiling import kernel
 from spaql.ground.errors import SpaqlError
 from spaql.ground.streams import derive, plant_seed
-from spaql.ground.threads import parts_of, side_by_side
+from spaql.ground.workers import parts_of, side_by_side
 from spaql.laws.environments import Environments, Job, Rollout, roll_out
 from spaql.plants.chart import HUGE
 from spaql.plants.environment import PlantEnv, open_environment

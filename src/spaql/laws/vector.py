@@ -6,8 +6,7 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.plants.problem import Problem
-from spaql.policy.gains import kept
-from spaql.policy.outputs import ranges_of
+from spaql.policy.outputs import kept, ranges_of
 from spaql.trees.edits import oblique, simplified
 from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD
 from spaql.trees.tree import LEAF, Tree

@@ -22,7 +22,7 @@ from spaql.laws.race import Candidate
 from spaql.laws.trials import Trials
 from spaql.laws.vector import Free, Units, everything, looked_at, numbers_of, varies, with_numbers
 from spaql.plants.problem import Problem
-from spaql.policy.gains import kept
+from spaql.policy.outputs import kept
 from spaql.trees.tree import Tree
 
 DIRECTIONS = 16

@@ -27,7 +27,7 @@ from spaql.plants.equations import plain
 from spaql.plants.featured import attached, of_file
 from spaql.plants.make import make_from_catalog, parameters_of_file
 from spaql.plants.problem import Axis, Problem, completed
-from spaql.plants.signal_files import (
+from spaql.plants.problem_text import (
     actions_of_file,
     check_loop,
     limits_for_file,

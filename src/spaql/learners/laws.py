@@ -23,8 +23,8 @@ from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES, new_outer
 from spaql.plants.loop import with_previous
 from spaql.plants.problem import Problem
 from spaql.policy.evaluation import Evaluation, significantly_less
-from spaql.policy.gains import gain_ranges, plain_gains
 from spaql.policy.knowledge import Knowledge, Samples
+from spaql.policy.outputs import gain_ranges, plain_gains
 from spaql.policy.policy import Policy
 from spaql.trees.edits import constant, first_variables, uses
 from spaql.trees.regions import rows_of

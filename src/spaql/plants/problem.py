@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from spaql.plants.known import KnownOutcome
     from spaql.plants.plant import Plant
     from spaql.plants.signals import Signals
-    from spaql.policy.gains import GainRanges
+    from spaql.policy.outputs import GainRanges
 
 __all__ = [  # axes are part of it
     "UNBOUNDED", "Axis", "Continuous", "Finite", "Problem", "cube", "random_action", "reference_in_cube",

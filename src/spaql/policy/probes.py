@@ -17,8 +17,7 @@ from spaql.ground.checks import whole
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import working
 from spaql.policy.memory import observed
-from spaql.policy.step_response import StepResponse
-from spaql.policy.worst import Worst
+from spaql.policy.probe_results import StepResponse, Worst
 from spaql.trees.laws import SCORES, THRESHOLD
 from spaql.trees.tree import LEAF, Tree
 

@@ -12,8 +12,8 @@ from spaql.ground.arrays import Array
 from spaql.plants.loop import can_restate
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.policy import Policy
+from spaql.policy.probe_results import Worst
 from spaql.policy.words import number, percent
-from spaql.policy.worst import Worst
 from spaql.report.shell import inline_svg, one_plain, plain
 from spaql.training.episode import Episode
 

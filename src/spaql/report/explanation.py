@@ -17,8 +17,8 @@ from spaql.plants.problem import Finite
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.frame import known
 from spaql.policy.policy import Policy
+from spaql.policy.probe_results import Worst
 from spaql.policy.words import number, percent, share_of_time
-from spaql.policy.worst import Worst
 from spaql.report.episode_data import frontier, recorded, step_views, worst_view
 from spaql.report.explanation_data import page_data
 from spaql.report.law_data import law_lines, law_verdict, spoken, swatches

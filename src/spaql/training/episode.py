@@ -18,7 +18,7 @@ from spaql.plants.environment import drawn_parameters, inside, open_environment
 from spaql.plants.loop import restated
 from spaql.plants.problem_text import HARD, WIDTH
 from spaql.plants.references import Reference
-from spaql.policy.step_response import StepResponse, measured
+from spaql.policy.probe_results import StepResponse, measured
 from spaql.policy.words import action_names, action_units, different, number, variable_names, variable_units, with_unit
 from spaql.training.lanes import bad_reward
 

@@ -18,8 +18,8 @@ from spaql.plants.environment import PlantEnv
 from spaql.policy.controller import Controller
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.policy import Policy
+from spaql.policy.probe_results import Changes, Worst
 from spaql.policy.words import variable_names, variable_units
-from spaql.policy.worst import Changes, Worst
 from spaql.training.closed_loop import Decides, count_episode, deciding, run_compiled
 from spaql.training.episode import Episode, Watched, watch
 from spaql.training.lanes import OK, Episodes, bad_reward, new_lanes, stage_of

@@ -15,7 +15,7 @@ from typing import Any
 from spaql.ground.checks import whole
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.ground.interrupts import stop_on_interrupt
-from spaql.ground.processes import worker_processes
+from spaql.ground.workers import worker_processes
 from spaql_studies.runs.compute import compute
 from spaql_studies.runs.spec import Spec
 from spaql_studies.runs.store import Store

@@ -1,4 +1,7 @@
-"""Worker processes on this machine: Ctrl-C is for the process that coordinates them, and they end with it."""
+"""Workers on this machine: threads for compiled code, which lets go of Python's lock, and processes.
+
+Ctrl-C is for the process that coordinates others, and they end with it.
+"""
 
 import contextlib
 import multiprocessing
@@ -7,13 +10,39 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from itertools import pairwise
 from multiprocessing.connection import wait
-from typing import Any
+from typing import Any, TypeVar
 
 from spaql.ground.errors import SpaqlWarning
 from spaql.ground.numba_public import keeps, nothing_there
+
+Result = TypeVar("Result")
+
+
+def cores() -> int:
+    """That this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def parts_of(count: int, least: int) -> list[tuple[int, int]]:
+    """Equal parts of what is to be done, one for each core; none has fewer than `least`, if there is a second one."""
+    parts = max(1, min(cores(), count // least))
+    ends = [count * part // parts for part in range(parts + 1)]
+    return list(pairwise(ends))
+
+
+def side_by_side(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
+    """What tasks give, each in a thread of its own; they must not depend on each other.
+
+    Nor may they compute a cached property that others use: from Python 3.12 on, two threads may both compute it.
+    """
+    if len(tasks) == 1:
+        return [tasks[0]()]
+    with ThreadPoolExecutor(len(tasks)) as pool:
+        return [done.result() for done in [pool.submit(task) for task in tasks]]
 
 
 @contextlib.contextmanager
