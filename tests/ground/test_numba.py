@@ -13,7 +13,7 @@ import pytest
 import spaql
 from pages import ROOT
 from small_agents import AGENTS
-from spaql.ground.numba_version import OLDEST, RANGE, UNTESTED
+from spaql.ground.numba_public import OLDEST, RANGE, UNTESTED
 from taken_away import INTERNALS, private_names, taken_away
 
 PROGRAM = ROOT / "tests" / "small_agents.py"

@@ -10,7 +10,7 @@ import pytest
 
 from pages import ROOT
 from small_agents import AGENTS, digest
-from spaql.ground.numba_version import OLDEST, UNTESTED
+from spaql.ground.numba_public import OLDEST, UNTESTED
 
 pytestmark = pytest.mark.slow
 OLD = "==" + ".".join(map(str, (*OLDEST, 0)))

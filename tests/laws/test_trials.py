@@ -109,6 +109,6 @@ class SetSoon(threading.Event):
 
 def test_a_user_who_wants_an_end_in_the_first_moment_of_a_stage_gets_one():
     agent = spaql.Laws(spaql.make("cartpole", horizon=60), max_leaves=1)
-    rows = LawsLoop(agent, 0, SetSoon(), 1_000_000).run(5)
-    assert len(rows) == 1
+    assert LawsLoop(agent, 0, SetSoon(), 1_000_000).run(5) == 1
+    assert len(agent.state.history) == 1
     assert agent.arms == 1

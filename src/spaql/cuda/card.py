@@ -17,7 +17,7 @@ import numpy as np
 
 from spaql.ground import fastmath
 from spaql.ground.errors import SpaqlError, one_line
-from spaql.ground.numba_version import errors, numba
+from spaql.ground.numba_public import errors, numba
 from spaql.plants.compile import names_in
 
 USE_CPU = 'leave out device="cuda" to use the CPU'

@@ -14,7 +14,7 @@ from llvmlite import ir
 
 from spaql.ground.compiling import apart, inlined
 from spaql.ground.fastmath import fused
-from spaql.ground.numba_version import intrinsic, types
+from spaql.ground.numba_public import intrinsic, types
 from spaql.plants.plant import LANES
 
 BLOCK = 4  # points

@@ -31,8 +31,8 @@ from spaql.gp.model_equations import (
 )  # fmt: skip
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
-from spaql.ground.numba_version import intrinsic
-from spaql.ground.numba_version import types as nb
+from spaql.ground.numba_public import intrinsic
+from spaql.ground.numba_public import types as nb
 from spaql.plants.compile import assembled
 from spaql.plants.known import KnownOutcome
 from spaql.plants.plant import LANES, SIGNATURE, Batch, Plant, Rows, reset, step

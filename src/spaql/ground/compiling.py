@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from spaql.ground import numba_public
 from spaql.ground.errors import SpaqlError, SpaqlWarning
-from spaql.ground.numba_version import KNOWN, REMEDY, is_untested, numba
+from spaql.ground.numba_public import KNOWN, REMEDY, is_untested, numba
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 interfaces: ModuleType = numba_public

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from spaql.ground.compiling import inlined
-from spaql.ground.numba_version import intrinsic, types
+from spaql.ground.numba_public import intrinsic, types
 
 # np.floor stays in floating point; numba's math.floor gives an integer, and the conversions cost more than the rest.
 # pi/2 in two parts (fdlibm): k * _PIO2_HI is exact for |k| < 2**20, so |x| up to 1.6e6 loses nothing.

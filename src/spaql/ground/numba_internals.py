@@ -30,8 +30,7 @@ from numba.core.typed_passes import NativeLowering
 from numba.experimental import function_type  # noqa: F401  (lets numba tell the type of a callback)
 
 from spaql.ground.numba_public import OPTIONS as PUBLIC_OPTIONS
-from spaql.ground.numba_public import cache_folder, fingerprint, keeps
-from spaql.ground.numba_version import numba, types
+from spaql.ground.numba_public import cache_folder, fingerprint, keeps, numba, types
 from spaql.ground.progress import compilation
 from spaql.ground.wide import hint, without_hints_if_long
 

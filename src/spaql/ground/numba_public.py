@@ -1,13 +1,17 @@
-"""Numba's public interfaces: how functions are compiled where the private ones are not those we know, to the same bits.
+"""Numba: the versions with which this package is tested, and the public interfaces of the one that is installed.
 
-Every function becomes machine code by itself and again inside of each of its callers, so that a first run takes two to
-three times as long as with `spaql.ground.numba_internals`, whose functions these are. Both keep compiled code in the
-folder below.
+Only this module imports Numba's public names, so that a Numba which cannot be loaded or is too old is told in one line,
+whatever needs it first.
+
+Where the private interfaces are not those we know, functions are compiled through these, to the same bits. Every one
+becomes machine code by itself and again inside of each of its callers, so that a first run takes two to three times as
+long as with `spaql.ground.numba_internals`, whose functions these are. Both keep compiled code in the folder below.
 """
 
 import contextlib
 import functools
 import hashlib
+import importlib.metadata
 import multiprocessing
 import os
 import re
@@ -23,8 +27,40 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError, SpaqlWarning
-from spaql.ground.numba_version import numba, types
+from spaql.ground.interrupts import raise_swallowed
 from spaql.ground.writing import make_folder
+from spaql.version import __version__
+
+__all__ = ["KNOWN", "REMEDY", "errors", "intrinsic", "is_untested", "numba", "types"]
+
+# The same bounds stand in pyproject.toml. The oldest and the newest Numba between them are tried by `make test-all`.
+OLDEST = (0, 63)
+UNTESTED = (0, 69)  # the first that is too new to have been tested
+RANGE = f"numba>={OLDEST[0]}.{OLDEST[1]},<{UNTESTED[0]}.{UNTESTED[1]}"
+KNOWN = f"spaql {__version__} is tested with {RANGE}"
+REMEDY = f"pip install '{RANGE}'"
+
+
+def installed() -> str:
+    """The version that is installed, also where it cannot be loaded."""
+    try:
+        return importlib.metadata.version("numba")
+    except importlib.metadata.PackageNotFoundError:
+        return "(of unknown version)"
+
+
+try:
+    import numba
+    from numba import errors, types
+    from numba.extending import intrinsic
+except Exception as error:  # versions of NumPy that do not fit, a library in C that does not load
+    raise_swallowed()
+    raise SpaqlError(f"Numba {installed()} cannot be loaded ({error}); {KNOWN}: {REMEDY}") from error
+
+_release = tuple(int(number) for number in re.findall(r"\d+", numba.__version__)[:2])
+is_untested = _release >= UNTESTED
+if _release < OLDEST:
+    raise SpaqlError(f"Numba {numba.__version__} is too old; {KNOWN}: {REMEDY}")
 
 # No fastmath: with it the scalar and the vector version of a loop differ in the last bit, and so do results between
 # CPUs.

@@ -6,7 +6,6 @@ import threading
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from spaql.ground.arrays import Array
 from spaql.ground.progress import advance
 from spaql.ground.streams import LAWS_CHOSEN, LAWS_REST, SELECT_PLANT
 from spaql.laws.card_trials import trials_on
@@ -20,7 +19,7 @@ from spaql.laws.stages import STAGE_SHARE, Budget, affordable_effort, plan_of, r
 from spaql.laws.trials import Spent, Trials, affordable, seeds_of
 from spaql.laws.vector import without_dust
 from spaql.laws.walks import JUDGED_EPISODES
-from spaql.learners.history import COLUMNS, write_row
+from spaql.learners.history import add_row
 from spaql.learners.laws import PREFERRED, Laws
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
 from spaql.plants.strict import strict
@@ -58,19 +57,15 @@ class LawsLoop:
     def finished(self) -> bool:
         return self.trials.left == 0
 
-    def run(self, iterations: int) -> Array:
-        rows: list[Array] = []
-        try:
-            # small matrices: threads of the linear algebra cost twenty times what they save, and may change last bits
-            with threadpool_limits(1, "blas"):
-                while len(rows) < iterations and not self.finished and not self.stop.is_set():
-                    rows.append(self._stage(len(self.agent.state.history) + len(rows)))
-                if self.agent.provable and not self.stop.is_set():
-                    self._prefer_provable()
-        except BaseException:
-            self.agent.state.history = np.concatenate([self.agent.state.history, *rows])
-            raise
-        return np.concatenate([np.zeros((0, len(COLUMNS))), *rows])
+    def run(self, iterations: int) -> int:
+        state, before = self.agent.state, len(self.agent.state.history)
+        # small matrices: threads of the linear algebra cost twenty times what they save, and may change last bits
+        with threadpool_limits(1, "blas"):
+            while len(state.history) < before + iterations and not self.finished and not self.stop.is_set():
+                self._stage(len(state.history))
+            if self.agent.provable and not self.stop.is_set():
+                self._prefer_provable()
+        return len(state.history) - before
 
     def close(self) -> None:
         self.trials.close()
@@ -87,10 +82,9 @@ class LawsLoop:
         finally:
             agent.state.outer[TRAIN_SAMPLES] += trials.samples - before
 
-    def _stage(self, at: int) -> Array:
+    def _stage(self, at: int) -> None:
         """Stage `at`, its samples counted whatever comes of it; a row of the history."""
         agent, trials, outer, before = self.agent, self.trials, self.agent.state.outer, self.trials.samples
-        row = np.zeros((1, len(COLUMNS)))
         try:
             (run_slow_stage if trials.slow else run_stage)(agent, trials, at)
             if trials.left is not None and trials.samples - before < agent.searched.horizon:
@@ -100,8 +94,7 @@ class LawsLoop:
             outer[TRAIN_SAMPLES] += trials.samples - before
         mean = self._evaluate(at)
         used, spent = float(outer[TRAIN_SAMPLES]), float(outer[EVAL_SAMPLES])
-        write_row(row[0], mean, mean, float(agent.arms), used, spent, 0.0)
-        return row
+        add_row(agent.state, mean, mean, float(agent.arms), used, spent, 0.0)
 
     def _evaluate(self, at: int) -> float:
         """By evaluation rollouts, if they are asked for; else what the confirmation said, or without one the choice."""

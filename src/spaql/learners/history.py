@@ -44,6 +44,13 @@ def write_row(
     row[COLUMN.temperature] = temperature
 
 
+def add_row(state: Any, *figures: float) -> None:
+    """One iteration, as `write_row` takes it, at the end of the history of an agent's state."""
+    row = np.zeros((1, len(COLUMNS)))
+    write_row(row[0], *figures)
+    state.history = np.concatenate([state.history, row])
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class History:
     """One entry per iteration, over all `learn` calls of the agent.

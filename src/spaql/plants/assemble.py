@@ -156,9 +156,9 @@ def with_parameters(
             raise SpaqlError(
                 f"no function of the plant takes the parameter {echoed(name)}: name an argument of {called} like it"
             )
-    middle = {name: _middle(value) for name, value in given.items()}
-    seen_by = None if observe is None else _filled(observe, middle)
-    plant = make_plant(_filled(reset, middle), _filled(step, middle), seen_by, action_dim)
+    means = {name: middle(value) for name, value in given.items()}
+    seen_by = None if observe is None else _filled(observe, means)
+    plant = make_plant(_filled(reset, means), _filled(step, means), seen_by, action_dim)
     ranges = [value for value in given.values() if isinstance(value, Between)]
     if ranges:
         size, hidden, r = plant.state_dim, names("d", len(ranges)), names("r", len(ranges))
@@ -174,7 +174,7 @@ def with_parameters(
     return replace(plant, origin=(with_parameters, (reset, step, observe, action_dim, dict(given))))
 
 
-def _middle(value: Value) -> float:
+def middle(value: Value) -> float:
     return 0.5 * (value.low + value.high) if isinstance(value, Between) else value
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from spaql.ground import fastmath
 from spaql.ground.compiling import callback, inlined
 from spaql.ground.errors import SpaqlError, one_line
-from spaql.ground.numba_version import errors, numba
+from spaql.ground.numba_public import errors, numba
 
 # -- why a user's function fails or does not compile, in one line: which function, which line, what numba missed -------
 

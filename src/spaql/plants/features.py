@@ -55,24 +55,29 @@ class Features:
         return len(self.words)
 
     @property
+    def all_words(self) -> tuple[str, ...]:
+        """Of all variables, features last."""
+        return (*self.words, *(word(name) for name, _ in self.formulas))
+
+    @property
     def texts(self) -> dict[str, str]:
         """For files."""
         return {name: formula.text for name, formula in self.formulas}
 
     def written(self, grammar: Grammar, names: Sequence[str]) -> list[str]:
         """One expression per feature. `names`: of all variables, features last, in the language."""
-        known = dict(zip((*self.words, *(word(name) for name, _ in self.formulas)), names, strict=True))
+        known = dict(zip(self.all_words, names, strict=True))
         return [formula.written(grammar, known) for _, formula in self.formulas]
 
     @property
     def listed(self) -> list[Any]:
         """For the page: each formula as nested lists, see `Formula.listed`."""
-        words = [*self.words, *(word(name) for name, _ in self.formulas)]
-        return [formula.listed({part: j for j, part in enumerate(words)}) for _, formula in self.formulas]
+        places = {part: j for j, part in enumerate(self.all_words)}
+        return [formula.listed(places) for _, formula in self.formulas]
 
     def needed(self, used: set[int]) -> set[int]:
         """Places of variables, with those of which features among them are made."""
-        words = [*self.words, *(word(name) for name, _ in self.formulas)]
+        words = self.all_words
         for place in range(len(words) - 1, self.raw - 1, -1):
             if place in used:
                 used = used | {words.index(name) for name in self.formulas[place - self.raw][1].words}
@@ -105,7 +110,7 @@ class Features:
         """
         s, o, more = letters("s", inputs), letters("o", self.raw), letters("r", rest)
         f = letters("f", len(self.formulas))
-        places = dict(zip((*self.words, *(word(name) for name, _ in self.formulas)), (*o, *f), strict=True))
+        places = dict(zip(self.all_words, (*o, *f), strict=True))
         scope: dict[str, Any] = {f"formula{k}": formula.function for k, (_, formula) in enumerate(self.formulas)}
         lines = [f"{listed(o, more)}= {'look(' + listed(s) + ')' if function else listed(s)}"]
         for k, (_, formula) in enumerate(self.formulas):

@@ -20,7 +20,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.checks import depth, numbers
 from spaql.ground.compiling import kernel
 from spaql.ground.errors import SpaqlError, echoed
-from spaql.ground.numba_version import types as nb
+from spaql.ground.numba_public import types as nb
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.compile import Remade, assembled, check_parameters
 from spaql.plants.plant import Plant
@@ -69,18 +69,23 @@ def known_outcome(
     return known
 
 
+def called(kind: str, function: Function, arguments: Sequence[float]) -> tuple[str, Any]:
+    """The call as messages name it, and what it gives."""
+    text = f"{kind} {function.__name__}({', '.join(f'{value:.6g}' for value in arguments)})"
+    try:
+        return text, function(*arguments)
+    except Exception as error:  # the user's code may raise anything; it becomes one line that names the function
+        raise SpaqlError(f"{text} failed: {' '.join(repr(error).split())}") from error
+
+
 def said(kind: str, function: Function, arguments: Sequence[float]) -> float:
     """What plain Python says of one step: compiled code neither raises nor returns anything but numbers."""
-    called = f"{kind} {function.__name__}({', '.join(f'{value:.6g}' for value in arguments)})"
-    try:
-        value = function(*arguments)
-    except Exception as error:  # the user's code may raise anything; it becomes one line that names the function
-        raise SpaqlError(f"{called} failed: {' '.join(repr(error).split())}") from error
-    if kind == "terminated":
+    text, value = called(kind, function, arguments)
+    if kind in ("terminated", "over"):
         if not isinstance(value, bool | int | float | np.number | np.bool_) or value not in (0, 1):
-            raise SpaqlError(f"{called} must return True or False, not {echoed(value)}")
+            raise SpaqlError(f"{text} must return True or False, not {echoed(value)}")
     elif not isinstance(value, int | float | np.number | np.bool_) or not math.isfinite(value):
-        raise SpaqlError(f"{called} must return a finite number, not {echoed(value)}")
+        raise SpaqlError(f"{text} must return a finite number, not {echoed(value)}")
     return float(value)
 
 

@@ -29,10 +29,11 @@ import numpy as np
 
 from spaql.ground.checks import items, numbers, real, whole
 from spaql.ground.errors import SpaqlError, echoed
-from spaql.plants.assemble import with_parameters
+from spaql.plants.assemble import middle, with_parameters
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.compile import check_parameters, function_of, listed, names
 from spaql.plants.equations import Between, Value
+from spaql.plants.known import called, said
 from spaql.plants.limits import Limit
 from spaql.plants.make import parameters_by_name, problem_of
 from spaql.plants.plant import Plant, PlantFunction
@@ -210,31 +211,16 @@ def _tried(used: Mapping[str, Function], reset: PlantFunction, actions: int, giv
     if not isinstance(state, tuple):
         return  # refused with the plant
     for what, function in used.items():
-        free = iter([*state, *[0.0] * (actions if what != "over" else 0)])
+        free = [*state, *[0.0] * (actions if what != "over" else 0)]
         taken = list(inspect.signature(function).parameters)
-        if len([name for name in taken if name not in given]) != len(state) + (actions if what != "over" else 0):
+        if sum(name not in given for name in taken) != len(free):
             raise SpaqlError(f"{what} {function.__name__} takes {len(taken)} numbers, not those of state and action")
-        middle = {
-            name: 0.5 * (value.low + value.high) if isinstance(value, Between) else value
-            for name, value in given.items()
-        }
-        values = [middle[name] if name in given else next(free) for name in taken]
-        said = f"{what} {function.__name__}({', '.join(f'{value:.6g}' for value in values)})"
-        try:
-            result = function(*values)
-        except Exception as error:  # the user's code may raise anything; it becomes one line that names the function
-            raise SpaqlError(f"{said} failed: {' '.join(repr(error).split())}") from error
-        _checked(what, said, result, len(state))
-
-
-def _checked(what: str, said: str, result: Any, variables: int) -> None:
-    if what == "over":
-        if not isinstance(result, bool | np.bool_):
-            raise SpaqlError(f"{said} must return True or False, not {echoed(result)}")
-        return
-    several = what == "derivative"
-    values, count = (result, variables) if several else ((result,), 1)
-    wanted = f"a tuple of {variables} finite numbers" if several else "a finite number"
-    numeric = isinstance(values, tuple) and all(isinstance(value, int | float | np.number) for value in values)
-    if not numeric or len(values) != count or not all(map(math.isfinite, values)):
-        raise SpaqlError(f"{said} must return {wanted}, not {echoed(result)}")
+        rest = iter(free)
+        values = [middle(given[name]) if name in given else next(rest) for name in taken]
+        if what != "derivative":
+            said(what, function, values)
+            continue
+        text, rates = called(what, function, values)
+        numeric = isinstance(rates, tuple) and all(isinstance(rate, int | float | np.number) for rate in rates)
+        if not numeric or len(rates) != len(state) or not all(map(math.isfinite, rates)):
+            raise SpaqlError(f"{text} must return a tuple of {len(state)} finite numbers, not {echoed(rates)}")

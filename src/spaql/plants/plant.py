@@ -31,7 +31,7 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import code_of, kernel
 from spaql.ground.errors import SpaqlError, echoed
-from spaql.ground.numba_version import types as nb
+from spaql.ground.numba_public import types as nb
 from spaql.ground.streams import uniform
 from spaql.plants.compile import TAKE_NUMBERS, Remade, assembled, check_parameters, failed
 

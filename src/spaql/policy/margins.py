@@ -37,31 +37,29 @@ class Margin:
 
 
 @dataclass(frozen=True, eq=False)
-class Change:
-    """Along one variable, all others held: where the action changes next below and above, and to what.
-
-    None: nowhere.
-    """
+class Along:
+    """Along one variable, all others held: where something changes next below and above; None: nowhere."""
 
     variable: str
     unit: str
     value: float
     below: float | None
-    action_below: Array | None
     above: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Change(Along):
+    """What changes is the action; to what."""
+
+    action_below: Array | None
     action_above: Array | None
 
 
 @dataclass(frozen=True, eq=False)
-class Takeover:
-    """The same for laws: where another law takes over, and the leaf of that law."""
+class Takeover(Along):
+    """Another law takes over; the leaf of that law."""
 
-    variable: str
-    unit: str
-    value: float
-    below: float | None
     leaf_below: int | None
-    above: float | None
     leaf_above: int | None
 
 
@@ -129,7 +127,7 @@ def change_along(policy: "Policy", x: Array, j: int) -> Change:
         action: Array = actions[0]
         return None if same else action
 
-    return Change(*_named(policy, x, j), *_nearest(policy, x, j, other_action, actions=True))
+    return Change(*_nearest(policy, x, j, other_action, actions=True))
 
 
 def takeover_along(policy: "Policy", x: Array, j: int) -> Takeover:
@@ -140,22 +138,19 @@ def takeover_along(policy: "Policy", x: Array, j: int) -> Takeover:
         leaf = int(leaf_of(policy.rules, state[None])[0])
         return None if leaf == here else leaf
 
-    return Takeover(*_named(policy, x, j), *_nearest(policy, x, j, other_leaf, actions=False))
-
-
-def _named(policy: "Policy", x: Array, j: int) -> tuple[str, str, float]:
-    return policy.words.names[j], policy.words.units[j], float(x[j])
+    return Takeover(*_nearest(policy, x, j, other_leaf, actions=False))
 
 
 def _nearest(
     policy: "Policy", x: Array, j: int, other: Callable[[float, Array], Any], actions: bool
-) -> tuple[Any, Any, Any, Any]:
-    """Below and above: the first crossing behind which there is something else, and what; None: nowhere."""
+) -> tuple[Any, ...]:
+    """The fields of `Along`, of the first crossings behind which there is something else; then what there is."""
     sides: list[tuple[Any, Any]] = []
     for upward in (False, True):
         met = ((place, other(place, state)) for place, state in _beyond(policy, x, j, upward, actions))
         sides.append(next(((place, what) for place, what in met if what is not None), (None, None)))
-    return *sides[0], *sides[1]
+    places, behind = zip(*sides, strict=True)
+    return policy.words.names[j], policy.words.units[j], float(x[j]), *places, *behind
 
 
 def _beyond(policy: "Policy", x: Array, j: int, upward: bool, actions: bool) -> Iterator[tuple[float, Array]]:

@@ -14,8 +14,8 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import apart, callback, inlined, kernel
-from spaql.ground.numba_version import numba
-from spaql.ground.numba_version import types as nb
+from spaql.ground.numba_public import numba
+from spaql.ground.numba_public import types as nb
 from spaql.proofs.checked_functions import (
     ATAN,
     COS,

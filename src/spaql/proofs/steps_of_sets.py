@@ -9,8 +9,8 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import apart, callback, kernel
-from spaql.ground.numba_version import numba
-from spaql.ground.numba_version import types as nb
+from spaql.ground.numba_public import numba
+from spaql.ground.numba_public import types as nb
 from spaql.proofs.cell_grid import Inner, place_in
 from spaql.proofs.choices import decided, line_of, see
 from spaql.proofs.flow_model import POLYNOMIAL

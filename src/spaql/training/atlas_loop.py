@@ -17,7 +17,7 @@ from spaql.learners.atlas.experience import BEGAN, CURIOUS, FOLLOWED, TERMINATED
 from spaql.learners.atlas.plan import Plan
 from spaql.learners.atlas.support import HELD_STEPS
 from spaql.learners.atlas.values import look_ahead, new_work
-from spaql.learners.history import COLUMNS, write_row
+from spaql.learners.history import add_row
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
 from spaql.plants.answers import begun, steps
 from spaql.plants.chart import to_cube
@@ -35,9 +35,7 @@ PERIOD_STEPS = 500
 class AtlasLoop:
     """Half of the samples follow the plan, half go where little was seen."""
 
-    def __init__(
-        self, agent: "Atlas", rollouts: int, stop: threading.Event, samples: int | None
-    ) -> None:  # fmt: skip
+    def __init__(self, agent: "Atlas", rollouts: int, stop: threading.Event, samples: int | None) -> None:
         self.agent, self.rollouts, self.stop = agent, rollouts, stop
         self.left, self.samples = samples, samples
         self.env = open_environment(agent.problem)
@@ -47,26 +45,18 @@ class AtlasLoop:
     def finished(self) -> bool:
         return self.left == 0
 
-    def run(self, iterations: int) -> Array:
-        rows = np.zeros((iterations, len(COLUMNS)))
-        done = 0
+    def run(self, iterations: int) -> int:
+        state, done = self.agent.state, 0
         while done < iterations and not self.finished and not self.stop.is_set():
-            try:
-                earned = self._episode()
-                if self.rollouts > 0:
-                    earned = self._evaluate(len(self.agent.state.history) + done + 1)
-            # whatever the error is: the episodes before it are part of the history
-            except BaseException:
-                self.agent.state.history = np.concatenate([self.agent.state.history, rows[:done]])
-                raise
-            outer = self.agent.state.outer
+            earned = self._episode()
+            if self.rollouts > 0:
+                earned = self._evaluate(len(state.history) + 1)
             # the plan that trained; one that somebody looked at in between leaves no trace
-            plan = self.agent.state.final if self.rollouts > 0 else self.agent.state.plan
-            arms = 1.0 if plan is None else float(plan.cells)
-            trained, evaluated = float(outer[TRAIN_SAMPLES]), float(outer[EVAL_SAMPLES])
-            write_row(rows[done], earned, earned, arms, trained, evaluated, 0.0)
+            plan = state.final if self.rollouts > 0 else state.plan
+            arms, samples = 1.0 if plan is None else float(plan.cells), state.outer[[TRAIN_SAMPLES, EVAL_SAMPLES]]
+            add_row(state, earned, earned, arms, *samples.tolist(), 0.0)
             done += 1
-        return rows[:done]
+        return done
 
     def _episode(self) -> float:
         """One training episode; every step of it is kept. Returns its return."""
@@ -89,10 +79,8 @@ class AtlasLoop:
             self.left = None if self.left is None else self.left - 1
             after, earned = self._seen(view, observation, h + 1), view.reward(reward, h)
             if abs(earned) > FAR:
-                raise SpaqlError(
-                    f"the environment returned the reward {earned:g} "
-                    f"({view.where}, step {h}): scale it down"
-                )
+                where = f"{view.where}, step {h}"
+                raise SpaqlError(f"the environment returned the reward {earned:g} ({where}): scale it down")
             flags = TERMINATED * terminated + BEGAN * (h == 0) + kind
             state.memory.add(here, action, earned, after, flags)
             state.followed += kind == FOLLOWED
@@ -119,13 +107,9 @@ class AtlasLoop:
         bad = to_cube(self.agent.chart, seen, np.empty(len(seen)))
         far = ~(np.abs(seen) <= FAR)
         if bad < 0 and far.any():
-            j = int(np.flatnonzero(far)[0])
-            name = self.agent.problem.state[j].name
-            where = f"{view.where}, step {step}"
-            raise SpaqlError(
-                f"the environment's observation ({where}): {name} is {seen[j]:g}; "
-                "observations must be finite"
-            )
+            j, where = int(np.flatnonzero(far)[0]), f"{view.where}, step {step}"
+            wrong = f"{self.agent.problem.state[j].name} is {seen[j]:g}; observations must be finite"
+            raise SpaqlError(f"the environment's observation ({where}): {wrong}")
         view.complain(bad, seen, step)  # the planner counts on declared bounds
         return seen
 

@@ -15,7 +15,7 @@ from spaql.ground.progress import EPISODES, working
 from spaql.ground.streams import FRESH_ACTION, FRESH_PLANT, key_of, plant_seed, sub_key
 from spaql.learners.act import Actor, Trainee, act_once
 from spaql.learners.forest_agent import ForestAgent, copied
-from spaql.learners.history import COLUMNS, write_row
+from spaql.learners.history import COLUMNS, add_row
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
 from spaql.partition.greedy import Greedy, cell_room, new_greedy
 from spaql.partition.merge import merge_all
@@ -50,8 +50,8 @@ class CompiledLoop:
         self.work = KernelRoom(new_lanes(self.plant), new_lanes(self.plant), episodes)
         self.greedy: Greedy | None = None  # of the trainee
 
-    def run(self, iterations: int) -> Array:
-        """History rows of the next iterations. One that fails leaves no trace; the iterations before it are kept."""
+    def run(self, iterations: int) -> int:
+        """The next iterations. One that fails leaves no trace; the iterations before it are kept."""
         state = self.agent.state
         alone = state.trainee is state.forest
         trainee = copied(state.trainee, state.space)
@@ -59,7 +59,8 @@ class CompiledLoop:
         rows = np.zeros((iterations, len(COLUMNS)))
         done = self._iterate(rows)
         if done == iterations:
-            return rows
+            state.history = np.concatenate([state.history, rows])
+            return done
         failed = self.work.training if self.work.training.fault[0] != OK else self.work.evaluation
         error = plant_error(self.agent, failed, f"iteration {len(state.history) + done + 1}, ")
         state.greedy = None
@@ -184,16 +185,11 @@ class RandomLoop:
     def __init__(self, agent: ForestAgent, rollouts: int, stop: threading.Event, samples: int | None) -> None:
         self.agent, self.returns = agent, np.empty(rollouts)
 
-    def run(self, iterations: int) -> Array:
-        agent, outer = self.agent, self.agent.state.outer
-        rows = np.zeros((iterations, len(COLUMNS)))
-        for i in range(iterations):
-            at = len(agent.state.history) + i
-            try:
-                outer[EVAL_SAMPLES] += run_rollouts(agent, selecting(agent, at + 1, self.returns))
-            except SpaqlError:
-                agent.state.history = np.concatenate([agent.state.history, rows[:i]])
-                raise
-            mean, train_samples, eval_samples = mean_return(self.returns), outer[TRAIN_SAMPLES], outer[EVAL_SAMPLES]
-            write_row(rows[i], mean, mean, float(agent.arms), float(train_samples), float(eval_samples), 0.0)
-        return rows
+    def run(self, iterations: int) -> int:
+        state = self.agent.state
+        for _ in range(iterations):
+            rollouts = selecting(self.agent, len(state.history) + 1, self.returns)
+            state.outer[EVAL_SAMPLES] += run_rollouts(self.agent, rollouts)
+            mean, samples = mean_return(self.returns), state.outer[[TRAIN_SAMPLES, EVAL_SAMPLES]].tolist()
+            add_row(state, mean, mean, float(self.agent.arms), *samples, 0.0)
+        return iterations

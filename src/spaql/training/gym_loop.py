@@ -18,7 +18,7 @@ from spaql.ground.progress import EPISODES, at_work
 from spaql.learners import aql_steps, spaql_steps
 from spaql.learners.act import Actor, Exploration, Trainee, act_once
 from spaql.learners.forest_agent import copied
-from spaql.learners.history import COLUMNS, write_row
+from spaql.learners.history import add_row
 from spaql.learners.outer import BEST_ARMS, BEST_RETURN, EVAL_SAMPLES, KEEP, RESET, TAU, TRAIN_SAMPLES, judge
 from spaql.learners.outer import begin as outer_begin
 from spaql.partition.forest import ARMS, SPLITS
@@ -83,13 +83,12 @@ class GymLoop:
         self.returns = np.empty(rollouts)
         self.env = agent.problem.open_env()
 
-    def run(self, iterations: int) -> Array:
+    def run(self, iterations: int) -> int:
         state = self.agent.state
-        row = np.zeros((1, len(COLUMNS)))
         before = copied(state.trainee, state.space), state.outer.copy()
         done = False
         try:
-            done = self._iterate(len(state.history), row[0])
+            done = self._iterate(len(state.history))
         finally:
             if not done:
                 alone = state.trainee is state.forest
@@ -98,9 +97,9 @@ class GymLoop:
                 state.outer[:] = before[1]
                 state.outer[TRAIN_SAMPLES : EVAL_SAMPLES + 1] = samples  # the samples were used, whatever came of them
                 state.greedy = None
-        return row[: int(done)]
+        return int(done)
 
-    def _iterate(self, at: int, row: Array) -> bool:
+    def _iterate(self, at: int) -> bool:
         """Iteration `at`, as in `kernels.train_spaql` and `kernels.train_aql`. False if it was stopped."""
         agent, state, outer = self.agent, self.agent.state, self.agent.state.outer
         cooling = agent.cooling
@@ -134,7 +133,7 @@ class GymLoop:
             elif verdict == RESET:
                 state.trainee = copied(state.forest, state.space)
             best, kept = float(outer[BEST_RETURN]), float(outer[BEST_ARMS])
-        write_row(row, evaluation, best, kept, float(outer[TRAIN_SAMPLES]), float(outer[EVAL_SAMPLES]), tau)
+        add_row(state, evaluation, best, kept, float(outer[TRAIN_SAMPLES]), float(outer[EVAL_SAMPLES]), tau)
         return True
 
     def _train(self, trainee: Trainee, tau: float, at: int) -> bool:

@@ -107,14 +107,11 @@ def measure(
     figures: dict[str, Any] = {"cores": os.cpu_count(), "iterations": iterations, "rounds": rounds, "problems": {}}
     for name, problem in by_name.items():
         bare, gym = best[name, "bare"], best[name, "gym"]
-        learners = {}
-        for learner in measured:
-            rate = best[name, learner.algorithm]
-            learners[learner.algorithm] = {
-                "steps_per_second": rate,
-                "of_bare_plant": rate / bare,
-                "times_gymnasium": rate / gym,
-            }
+        rates = {learner.algorithm: best[name, learner.algorithm] for learner in measured}
+        learners = {
+            algorithm: {"steps_per_second": rate, "of_bare_plant": rate / bare, "times_gymnasium": rate / gym}
+            for algorithm, rate in rates.items()
+        }
         figures["problems"][name] = {
             "rollouts": problem.rollouts, "bare_plant": bare, "gymnasium_loop": gym, "learners": learners,
         }  # fmt: skip

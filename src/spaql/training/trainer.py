@@ -8,9 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
-from spaql.ground.arrays import Array
 from spaql.ground.checks import items, whole
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.ground.interrupts import stop_on_interrupt
@@ -82,8 +79,8 @@ class Loop(Protocol):
 
     finished: bool  # all samples that were asked for have been used
 
-    def run(self, iterations: int) -> Array:
-        """The history rows of the next iterations; fewer rows if training was stopped."""
+    def run(self, iterations: int) -> int:
+        """The next iterations, each with its row of the history. Returns how many: fewer if training was stopped."""
 
 
 def learn(
@@ -135,13 +132,12 @@ def train(
             begin = time.perf_counter()
             agent.before_training()
             tried = min(stretch, iterations - done, calls.room(len(state.history)))
-            rows = loop.run(tried)
-            state.history = np.concatenate([state.history, rows])
-            done += len(rows)
+            more = loop.run(tried)
+            done += more
             so_far = float(state.outer[TRAIN_SAMPLES]) - used if by_samples else done
             getattr(loop, "tell", advance)(so_far, _note(agent))
             with state.guard.pause():  # here the agent is whole: other threads may look at it
-                called_off = len(rows) > 0 and not calls(agent)
+                called_off = more > 0 and not calls(agent)
             taken = max(time.perf_counter() - begin, 1e-6)
             stretch = max(1, min(2 * stretch, int(tried * STRETCH_SECONDS / taken)))
         finished = loop.finished if by_samples else done >= iterations

@@ -139,11 +139,7 @@ def make_tree(nodes: Any, actions: Any, variables: int, weights: Any = None, law
         raise SpaqlError(
             "the nodes do not form a tree: every node but the first must be the child of one node before it"
         )
-    if (
-        not np.isfinite(nodes["cut"][inner]).all()
-        or not np.isfinite(actions[~inner]).all()
-        or not np.isfinite(weights).all()
-    ):
+    if not all(np.isfinite(part).all() for part in (nodes["cut"][inner], actions[~inner], weights)):
         raise SpaqlError("cuts, actions and weights of a tree must be finite")
     if laws is not None and laws.gains.shape[::2] != (n, variables):
         raise SpaqlError("laws need a row of gains per node and variable")
