@@ -201,7 +201,7 @@ def _show(report: "Report", figures: dict[str, Any], quiet: bool) -> None:
     """The tables that the studies show in a terminal, and where the rest is."""
     from rich.console import Console
 
-    from spaql.policy.frame import bare_table
+    from spaql.policy.knowledge import bare_table
 
     console = Console()
     for study in [] if quiet else studies():

@@ -8,7 +8,7 @@ import spaql
 from exported_policies import built, leaf, plane, split
 from law_examples import NAMES, grown, law, law_policies, when
 from spaql.plants.problem import Continuous, Finite
-from spaql.policy.frame import rich_table
+from spaql.policy.knowledge import rich_table
 from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD
 
 

@@ -11,7 +11,7 @@ import spaql.trees.tree
 from exported_policies import built, leaf, plane, policies, split
 from made_explanations import data_of, text_of, written
 from spaql.plants.problem import Axis, Continuous, Finite, Problem
-from spaql.policy.frame import rich_table
+from spaql.policy.knowledge import rich_table
 from spaql.policy.words import column, number, one_line, percent, share_of_time, told_apart
 
 CLOSE = 0.100001  # beside 0.1: four digits do not tell them apart

@@ -88,7 +88,7 @@ def explain(
     from spaql.cli.train_text import compared_json, compared_table
     from spaql.export.heading import title
     from spaql.ground.checks import whole
-    from spaql.policy.frame import rich_table
+    from spaql.policy.knowledge import rich_table
     from spaql.report.explanation import worth_of, write_explanation
 
     asked = None if why is None else _floats(why)

@@ -182,7 +182,7 @@ def rich_rows(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]
     """A table for a terminal, of which only the first column may be folded."""
     from rich.text import Text
 
-    from spaql.policy.frame import bare_table
+    from spaql.policy.knowledge import bare_table
 
     table = bare_table(title=title, title_justify="left", title_style="")
     for place, heading in enumerate(headings):

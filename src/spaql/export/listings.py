@@ -13,7 +13,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.checks import choice
 from spaql.ground.errors import SpaqlError
 from spaql.ground.writing import cell
-from spaql.policy.frame import score_names
+from spaql.policy.knowledge import score_names
 from spaql.policy.policy import Policy
 from spaql.trees.regions import LeafRegion, branches, regions
 

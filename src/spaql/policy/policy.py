@@ -19,8 +19,7 @@ from spaql.plants.problem import Problem
 from spaql.policy.certificate import Certificate
 from spaql.policy.digits import counted
 from spaql.policy.evaluation import Evaluation
-from spaql.policy.frame import policy_table
-from spaql.policy.knowledge import Knowledge
+from spaql.policy.knowledge import Knowledge, policy_table
 from spaql.policy.law_words import count_numbers
 from spaql.policy.memory import Memory, finite_states, predict_in_loop
 from spaql.policy.probes import Probes, tolerance_table

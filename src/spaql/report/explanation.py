@@ -15,7 +15,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.progress import at_work, working
 from spaql.plants.problem import Finite
 from spaql.policy.evaluation import Evaluation
-from spaql.policy.frame import known
+from spaql.policy.knowledge import known
 from spaql.policy.policy import Policy
 from spaql.policy.probe_results import Worst
 from spaql.policy.words import number, percent, share_of_time
