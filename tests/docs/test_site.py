@@ -38,7 +38,7 @@ def test_the_api_page_shows_every_public_name(site):
     import spaql
 
     page = (site / "api.html").read_text()
-    shown = set(re.findall(r'id="spaql\.[\w.]*?(\w+)"', page))
+    shown = set(re.findall(r'id="spaql(?:_studies)?\.[\w.]*?(\w+)"', page))
     modules = {"analysis", "callbacks"}  # shown by what is in them
     assert set(spaql.__all__) - modules <= shown
     assert {"compare", "Checkpoint", "EarlyStop", "Progress", "CsvLog", "TensorBoard"} <= shown
