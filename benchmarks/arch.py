@@ -310,19 +310,19 @@ AIRPLANE = spaql.from_ode(
 DOUBLE_BOX = dict.fromkeys(("t1", "t2", "w1", "w2"), (1.0, 1.3))
 HOME = {"x": (-0.6, 0.6), "y": (-0.2, 0.2), "heading": (-0.06, 0.06), "v": (-0.3, 0.3)}
 ASKED = {  # leaves, samples, and what is asked
-    "single pendulum": (SINGLE_PENDULUM, 1, 1_000_000, {"at": {(0.5, 1.0): {"angle": (0.0, 1.0)}}}),
-    "tora remain": (TORA_REMAIN, 1, 2_000_000, {}),
-    "acc": (ACC, 1, 2_000_000, {}),
-    "unicycle": (UNICYCLE, 1, 5_000_000, {"at": {10.0: HOME}}),
-    "double pendulum less": (DOUBLE_LESS, 1, 3_000_000, {"start": DOUBLE_BOX}),
-    "double pendulum more": (DOUBLE_MORE, 1, 3_000_000, {"start": DOUBLE_BOX}),
-    "tora reach": (TORA_REACH, 1, 3_000_000, {"at": {5.0: {"x1": (-0.1, 0.2), "x2": (-0.9, -0.6)}}}),
-    "nav": (NAV, 1, 4_000_000, {"at": {6.0: {"x": (-0.5, 0.5), "y": (-0.5, 0.5)}}}),
-    "docking": (DOCKING, 1, 2_000_000, {}),
+    "single pendulum": (SINGLE_PENDULUM, 1, 20_000_000, {"at": {(0.5, 1.0): {"angle": (0.0, 1.0)}}}),
+    "tora remain": (TORA_REMAIN, 1, 20_000_000, {}),
+    "acc": (ACC, 1, 20_000_000, {}),
+    "unicycle": (UNICYCLE, 1, 20_000_000, {"at": {10.0: HOME}}),
+    "double pendulum less": (DOUBLE_LESS, 1, 20_000_000, {"start": DOUBLE_BOX}),
+    "double pendulum more": (DOUBLE_MORE, 1, 20_000_000, {"start": DOUBLE_BOX}),
+    "tora reach": (TORA_REACH, 1, 20_000_000, {"at": {5.0: {"x1": (-0.1, 0.2), "x2": (-0.9, -0.6)}}}),
+    "nav": (NAV, 1, 20_000_000, {"at": {6.0: {"x": (-0.5, 0.5), "y": (-0.5, 0.5)}}}),
+    "docking": (DOCKING, 1, 20_000_000, {}),
     "cartpole": (CARTPOLE, 1, 60_000_000, {"at": {(8.0, 10.0): SMALL}}),
-    "attitude": (ATTITUDE, 1, 2_000_000, {}),
-    "quad": (QUAD, 1, 3_000_000, {"at": {5.0: {"x3": (0.94, 1.06)}}}),
-    "airplane": (AIRPLANE, 1, 10_000_000, {}),
+    "attitude": (ATTITUDE, 1, 20_000_000, {}),
+    "quad": (QUAD, 1, 20_000_000, {"at": {5.0: {"x3": (0.94, 1.06)}}}),
+    "airplane": (AIRPLANE, 1, 20_000_000, {}),
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from spaql.proofs import checked_attraction, contraction, counterexamples, prove
 from spaql.proofs.check_proof import check_proof
 from spaql.proofs.checker import CheckedLoop, RefusedError
 from spaql.proofs.loop_model import closed_loop
-from spaql.proofs.plant_steps import workplace
+from spaql.proofs.over_boxes import workplace
 from spaql.trees.tree import decide
 
 FINE = 60  # Runge-Kutta steps per sample: off by less than 1e-10

@@ -11,9 +11,8 @@ from spaql.ground import fastmath
 from spaql.ground.compiling import kernel
 from spaql.proofs import checked_functions as en
 from spaql.proofs import intervals as iv
-from spaql.proofs.graph import Graph
+from spaql.proofs.graph import Graph, joined
 from spaql.proofs.machine import enclose, registers, result
-from spaql.proofs.tape import joined
 from spaql.proofs.tracing import paths
 
 RANGES = {"sin": (-50.0, 50.0), "cos": (-50.0, 50.0), "exp": (-30.0, 30.0), "log": (1e-6, 1e6), "sqrt": (0.0, 1e4), "tanh": (-9.0, 9.0), "atan": (-40.0, 40.0)}

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.proofs.graph import Graph
+from spaql.proofs.graph import Graph, joined
 from spaql.proofs.machine import enclose, registers, result
 from spaql.proofs.plant_runs import Value, runs
-from spaql.proofs.tape import joined
 from spaql.proofs.tracing import paths
 
 PLANTS = list(spaql.problems())

@@ -10,8 +10,7 @@ from spaql.proofs.checked_steps import stepped
 from spaql.proofs.checker import CheckedLoop
 from spaql.proofs.followed import Following, follow, stack_for, with_symbols
 from spaql.proofs.loop_model import closed_loop
-from spaql.proofs.mean_values import carry
-from spaql.proofs.sets import Sets, SetWork, room, work_for
+from spaql.proofs.sets import Sets, SetWork, carry, room, work_for
 from spaql.proofs.steps_of_sets import advancing
 from spaql.trees.tree import decide
 

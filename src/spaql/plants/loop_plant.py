@@ -168,45 +168,21 @@ def loop_functions(
     layout = loop_state(plant, signals, around)
     s, queue, _, z, late = layout
     t, r, y = letters("t", plant.observation_dim), letters("r", len(signals.references)), queue[0]
-    a, u = letters("a", plant.action_dim), letters("u", plant.action_dim)
-    count = len(around.noise)
+    a, count = letters("a", plant.action_dim), len(around.noise)
     uniform, noise, normal = normals(count, count if hooks else None)
     errors = {j: x for x, (j, _) in zip(normal, around.noise, strict=True)}
     state = layout.names
-    look = f"{listed(t)}= look({listed(s)})" if plant.observe else f"{listed(t)}= {listed(s)}"
-    scope: dict[str, Any] = signals.functions._asdict() | {"gaussians": gaussians, "drawn": drawn}
-    scope |= {"start": plant.reset.python, "act": plant.step.python}
-    scope |= {"look": plant.observe.python} if plant.observe else {}
-    scope |= {"pay": around.reward.function} if around.reward else {}
-    scope |= {f"E{j}": spread for j, spread in around.noise} | {"inf": math.inf}
+    look = look_line(plant, t)
+    scope = scope_of(plant, signals, around) | {"gaussians": gaussians, "start": plant.reset.python}
+    scope |= {f"E{j}": spread for j, spread in around.noise}
 
-    lines = [f"{listed(u)}= applied({listed([*y, *r, *z, *a])})"]
-    if around.reward:
-        # memory as the law saw it, before it takes in this step
-        lines += remembered(signals, around.reward.symbols, y)
-    lines += [f"{listed(z)}= after({listed([*y, *r, *z, *u])})"] if z else []
-    applied = late[0] if late else u
-    plant_noise = letters("c", plant.step_noise)
-    lines.append(f"({listed(s)}), reward, terminated = act({listed([*s, *applied, *plant_noise])})")
-    for k, row in enumerate(late):
-        lines.append(f"{listed(row)}= {listed(late[k + 1] if k + 1 < len(late) else u)}")
-    lines.append(look)
-    if around.reward:
-        lines.append(f"reward = pay({', '.join(around.reward.symbols)})")
-        if around.beyond is not None:
-            lines.append(f"reward = min(reward, {around.beyond!r}) if {s[-1]} > 0.5 else reward")
-    if around.trips:
-        beyond = " or ".join(f"t{j} < {low} or t{j} > {high}" for j, low, high in around.trips)
-        lines += [f"tripped = {beyond}", f"reward = reward - {around.trip_cost!r} if tripped else reward"]
-        lines.append("terminated = terminated or tripped")
-    for k, row in enumerate(queue[:-1]):
-        lines.append(f"{listed(row)}= {listed(queue[k + 1])}")
-    lines += [*noise, *_measured(queue[-1], t, errors, signals.measured)]
+    lines = [*step_lines(plant, signals, around, queue, z, late), *noise]
+    lines += _measured(queue[-1], t, errors, signals.measured)
     moves = [line for k, reference in enumerate(signals.references) for line in next_lines(k, reference)]
     changing = [(k, reference) for k, reference in enumerate(signals.references) if reference.changes]
     draws = [name for k, reference in changing for name in chances(k, reference)]
     lines += [*moves, f"return ({listed(state)}), reward, terminated"]
-    arguments = listed(hooks, state, a, plant_noise, uniform, draws)
+    arguments = listed(hooks, state, a, letters("c", plant.step_noise), uniform, draws)
     stepped = function_of(scope, f"step({arguments})", lines)
 
     reset_noise = letters("c", plant.reset_noise)
@@ -222,6 +198,43 @@ def loop_functions(
 
     seen = function_of(scope, f"observe({listed(state)})", [f"return seen({listed([*y, *r, *z])})"])
     return started, stepped, seen
+
+
+def scope_of(plant: Plant, signals: Signals, around: Surroundings) -> dict[str, Any]:
+    """What the lines of a step call."""
+    scope: dict[str, Any] = signals.functions._asdict() | {"act": plant.step.python, "drawn": drawn, "inf": math.inf}
+    scope |= {"look": plant.observe.python} if plant.observe else {}
+    return scope | ({"pay": around.reward.function} if around.reward else {})
+
+
+def look_line(plant: Plant, into: Sequence[str]) -> str:
+    state = listed(letters("s", plant.state_dim))
+    return f"{listed(into)}= look({state})" if plant.observe else f"{listed(into)}= {state}"
+
+
+def step_lines(
+    plant: Plant, signals: Signals, around: Surroundings, queue: list[list[str]], z: list[str], late: list[list[str]]
+) -> list[str]:
+    """What happens in a step, in this order, until sensors say something new: of loops, and of proofs about them."""
+    s, y, r = letters("s", plant.state_dim), queue[0], letters("r", len(signals.references))
+    a, u, c = letters("a", plant.action_dim), letters("u", plant.action_dim), letters("c", plant.step_noise)
+    lines = [f"{listed(u)}= applied({listed(y, r, z, a)})"]
+    if around.reward:
+        # memory as the law saw it, before it takes in this step
+        lines += remembered(signals, around.reward.symbols, y)
+    lines += [f"{listed(z)}= after({listed(y, r, z, u)})"] if z else []
+    lines.append(f"({listed(s)}), reward, terminated = act({listed(s, late[0] if late else u, c)})")
+    lines += [f"{listed(row)}= {listed(following)}" for row, following in zip(late, [*late[1:], u], strict=False)]
+    lines.append(look_line(plant, letters("t", plant.observation_dim)))
+    if around.reward:
+        lines.append(f"reward = pay({', '.join(around.reward.symbols)})")
+        if around.beyond is not None:
+            lines.append(f"reward = min(reward, {around.beyond!r}) if {s[-1]} > 0.5 else reward")
+    if around.trips:
+        beyond = " or ".join(f"t{j} < {low} or t{j} > {high}" for j, low, high in around.trips)
+        lines += [f"tripped = {beyond}", f"reward = reward - {around.trip_cost!r} if tripped else reward"]
+        lines.append("terminated = terminated or tripped")
+    return lines + [f"{listed(row)}= {listed(queue[k + 1])}" for k, row in enumerate(queue[:-1])]
 
 
 def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:

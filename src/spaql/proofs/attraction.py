@@ -12,7 +12,7 @@ from spaql.proofs.contraction import Contraction, contracts, exactly, held_over,
 from spaql.proofs.counterexamples import visited
 from spaql.proofs.followed import Following, follow, stack_for
 from spaql.proofs.loop_model import ClosedLoop, closed_loop
-from spaql.proofs.plant_steps import workplace
+from spaql.proofs.over_boxes import workplace
 from spaql.proofs.questions import Question, bounds_of
 from spaql.proofs.sets import work_for
 from spaql.proofs.steps_of_sets import advancing

@@ -9,11 +9,16 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.ground.compiling import apart, inlined
+from spaql.ground.compiling import apart, inlined, kernel
+from spaql.proofs.flow_model import POLYNOMIAL
+from spaql.proofs.loop_model import ClosedLoop
+from spaql.proofs.machine import run
+from spaql.proofs.sets import SetWork
 
 EDGE = 1e-7  # of a cell: a state so near to its side counts as in both cells; more than in the checker
 SPARE = 1e-3  # of a unit of values, for the checker's rounding, which is another one
 UNVALUED = -32768  # of a cell: its value is not known
+LONGEST = 400  # steps of the simulation that tells in which order cells are tried
 
 
 class CellGrid(NamedTuple):
@@ -190,3 +195,99 @@ def share_without(unknown: list[Array], start: Array) -> float:
     sides = np.diff(np.array(unknown).reshape(-1, *start.shape), axis=2)[:, wide, 0]
     lost = float((sides / width[wide]).prod(axis=1).sum())
     return max(0.0, 1.0 - lost * (1.0 + 1e-9)) if unknown else 1.0
+
+
+# -- by simulation -----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def arrivals(
+    loop: ClosedLoop, w: SetWork, fine: CellGrid, met: CellGrid, inner: Inner, states: Array, steps: Array,
+    rewards: Array, lowest: Array, highest: Array,
+) -> None:  # fmt: skip
+    """After how many steps a state, in the middle of ranges, is in a known cell of `fine` or in the set beside them.
+
+    One that comes to a cell of `met` where others have begun ends there, as it goes on nearly as they do. `states`
+    become the last ones, `rewards` their sums, `lowest` and `highest` go around all of them.
+    """
+    d, m = loop.variables, loop.actions
+    for n in range(len(states)):
+        for i in range(d):
+            w.shrunk[i, 0] = w.shrunk[i, 1] = states[n, i]
+        steps[n], rewards[n], first = LONGEST, 0.0, -1
+        for step in range(LONGEST):
+            cell, near = place_in(fine, w.shrunk), 0.0
+            for i in range(d):
+                lowest[i], highest[i] = min(lowest[i], w.shrunk[i, 0]), max(highest[i], w.shrunk[i, 0])
+            for i in range(d):
+                along = 0.0
+                for j in range(d):
+                    along += inner.rows[i, j] * (w.shrunk[j, 0] - inner.middle[j])
+                near += along * along
+            if (cell >= 0 and fine.bound[cell] >= 0) or (inner.within > 0.0 and near < 0.5 * inner.within):
+                steps[n] = step + (max(fine.bound[cell], 0) if cell >= 0 else 0)
+                break
+            cell = place_in(met, w.shrunk)
+            if cell >= 0 and met.bound[cell] >= 0:
+                steps[n] = min(step + met.bound[cell], LONGEST)
+                break
+            first = cell if step == 0 else first
+            run(loop.tape, loop.begins[-2], loop.begins[-1], w.shrunk, False, False, w.r, w.out)
+            for o in range(loop.seen):
+                w.seen.middle[o, 0] = 0.5 * (w.out.box[o, 0] + w.out.box[o, 1])
+            _act(loop, w)
+            for q in range(m):
+                w.shrunk[d + q, 0] = w.shrunk[d + q, 1] = w.applied[q, 0]
+            if loop.flow.substeps > 0:
+                _simulated(loop, w)
+                continue
+            for q in range(len(loop.noise)):
+                w.shrunk[d + m + q, 0] = w.shrunk[d + m + q, 1] = 0.5
+            for path in range(len(loop.begins) - 2):
+                if run(loop.tape, loop.begins[path], loop.begins[path + 1], w.shrunk, False, True, w.r, w.out) > 0:
+                    break
+            rewards[n] += 0.5 * (w.out.box[d, 0] + w.out.box[d, 1])
+            for i in range(d):
+                w.shrunk[i, 0] = w.shrunk[i, 1] = 0.5 * (w.out.box[i, 0] + w.out.box[i, 1])
+        for i in range(d):
+            states[n, i] = w.shrunk[i, 0]
+        if first >= 0:
+            met.bound[first] = steps[n]
+
+
+@apart
+def _simulated(loop: ClosedLoop, w: SetWork) -> None:
+    """A sample of a differential equation, from `w.shrunk` into it, without any rest."""
+    begin, end, d = loop.flow.begins[POLYNOMIAL], loop.flow.begins[POLYNOMIAL + 1], loop.variables
+    w.shrunk[loop.states, 0] = w.shrunk[loop.states, 1] = loop.flow.length[1]
+    for _ in range(loop.flow.substeps):
+        run(loop.tape, begin, end, w.shrunk, False, False, w.r, w.out)
+        for i in range(d):
+            w.shrunk[i, 0] = w.shrunk[i, 1] = 0.5 * (w.out.box[i, 0] + w.out.box[i, 1])
+
+
+@apart
+def _act(loop: ClosedLoop, w: SetWork) -> None:
+    """The action at what is seen, in `w.applied`."""
+    node = 0
+    while loop.feature[node] >= 0:
+        total = -loop.cut[node]
+        for o in range(loop.seen):
+            total += loop.weights[node, o] * w.seen.middle[o, 0]
+        node = loop.high[node] if total >= 0.0 else loop.low[node]
+    for q in range(loop.actions):
+        total = loop.offsets[node, q]
+        for o in range(loop.seen):
+            total += loop.gains[node, q, o] * w.seen.middle[o, 0]
+        for k in range(loop.pieces.shape[2]):
+            if loop.pieces[node, q, k, 0] <= total:
+                w.applied[q, 0] = loop.pieces[node, q, k, 2] + loop.pieces[node, q, k, 3] * total
+    if loop.scored == 1:
+        best, highest = 0, -np.inf
+        for k in range(len(loop.values)):
+            total = loop.offsets[node, k]
+            for o in range(loop.seen):
+                total += loop.gains[node, k, o] * w.seen.middle[o, 0]
+            if total > highest:
+                best, highest = k, total
+        w.applied[0, 0] = loop.values[best]

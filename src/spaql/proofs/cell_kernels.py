@@ -20,9 +20,9 @@ from spaql.proofs.cell_grid import (
     touched,
 )
 from spaql.proofs.loop_model import ClosedLoop
-from spaql.proofs.score_bounds import ROUND
-from spaql.proofs.sets import Sets, SetWork, begin, box_of, copy_set, room, widest_symbol
-from spaql.proofs.steps_of_sets import Advance
+from spaql.proofs.over_boxes import ROUND
+from spaql.proofs.sets import Sets, SetWork, box_of, copy_set, room
+from spaql.proofs.steps_of_sets import Advance, begin, widest_symbol
 
 STACKED = 100  # sets that a cell may be at a time
 LANDINGS = 400  # and where they may come to lie

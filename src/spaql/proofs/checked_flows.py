@@ -12,21 +12,9 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.proofs import checked_functions as en
+from spaql.proofs import checked_program as op
 from spaql.proofs.checked_kernels import ROUND, WHY, Equation, FlowRoom, enclose_ways, flow_room, move
-from spaql.proofs.checked_program import (
-    AND,
-    EQ,
-    GE,
-    GT,
-    NO,
-    NOT,
-    OR,
-    SUB,
-    YES,
-    Program,
-    Truth,
-    whole_program,
-)  # fmt: skip
+from spaql.proofs.checked_program import Program, Truth, whole_program
 from spaql.proofs.checked_sets import (
     Many,
     acting,
@@ -145,8 +133,8 @@ def asked_by(over: Any, d: int) -> list[OverWay]:
     ways = []
     for written, _, result in recordings(over, d).values():
         lines = list(written.lines)
-        comparisons = [k for k, line in enumerate(lines) if line[0] in (GE, GT, EQ)]
-        gaps = tuple(written.place(SUB, *lines[k][1:3]) for k in comparisons)
+        comparisons = [k for k, line in enumerate(lines) if line[0] in (op.GE, op.GT, op.EQ)]
+        gaps = tuple(written.place(op.SUB, *lines[k][1:3]) for k in comparisons)
         ways.append(OverWay(lines, comparisons, whole_program(written, d)._replace(results=gaps), result))
     return ways
 
@@ -196,18 +184,21 @@ def _said(way: OverWay, low: Array, high: Array) -> tuple[Array, tuple[Array, Ar
     possible, truths = np.ones(low.shape[1], bool), dict[int, tuple[Array, Array]]()
     for k, gap_low, gap_high in zip(way.comparisons, low, high, strict=False):  # of none there are lines instead
         code = way.lines[k][0]
-        sure = gap_low >= 0.0 if code == GE else gap_low > 0.0 if code == GT else (gap_low == 0.0) & (gap_high == 0.0)
-        no = gap_high < 0.0 if code == GE else gap_high <= 0.0 if code == GT else (gap_low > 0.0) | (gap_high < 0.0)
+        sure, no = gap_low >= 0.0, gap_high < 0.0
+        if code == op.GT:
+            sure, no = gap_low > 0.0, gap_high <= 0.0
+        elif code == op.EQ:
+            sure, no = (gap_low == 0.0) & (gap_high == 0.0), (gap_low > 0.0) | (gap_high < 0.0)
         truths[k] = sure, no
     for k, (code, a, b, _) in enumerate(way.lines):
-        if code == AND:
+        if code == op.AND:
             truths[k] = truths[a][0] & truths[b][0], truths[a][1] | truths[b][1]
-        elif code == OR:
+        elif code == op.OR:
             truths[k] = truths[a][0] | truths[b][0], truths[a][1] & truths[b][1]
-        elif code == NOT:
+        elif code == op.NOT:
             truths[k] = truths[a][::-1]
-        elif code in (YES, NO):
-            possible &= ~truths[a][1 if code == YES else 0]
+        elif code in (op.YES, op.NO):
+            possible &= ~truths[a][1 if code == op.YES else 0]
     said = way.result
     if isinstance(said, Truth):
         return possible, truths[said.place]

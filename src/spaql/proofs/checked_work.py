@@ -16,46 +16,9 @@ from spaql.ground.arrays import Array
 from spaql.ground.compiling import apart, callback, inlined, kernel
 from spaql.ground.numba_public import numba
 from spaql.ground.numba_public import types as nb
-from spaql.proofs.checked_functions import (
-    ATAN,
-    COS,
-    EXP,
-    LIBRARY,
-    LOG,
-    NEXT,
-    SIN,
-    SQRT,
-    TANH,
-    function,
-    outward,
-    product,
-    quotient,
-    square,
-)  # fmt: skip
-from spaql.proofs.checked_program import (
-    ABS,
-    ADD,
-    AND,
-    CALL,
-    CONST,
-    DIV,
-    EQ,
-    FLOOR,
-    GE,
-    INPUT,
-    LARGER,
-    LINE,
-    MAX,
-    MIN,
-    MUL,
-    NO,
-    NOT,
-    OR,
-    SQR,
-    SUB,
-    YES,
-    Program,
-)  # fmt: skip
+from spaql.proofs import checked_functions as en
+from spaql.proofs import checked_program as op
+from spaql.proofs.checked_program import Program
 
 ROWS = 512  # boxes at a time, so that memory stays small
 MORE = 1.01  # what a bound of first order is enlarged by for terms of second order
@@ -108,65 +71,65 @@ def _extreme(largest: bool, a: float, b: float) -> float:
 @apart
 def _called(code: int, a: float, b: float, error: float) -> Five:
     """A function's range, that of its derivative, and what a program is off."""
-    low, high = function(code, a, b)
+    low, high = en.function(code, a, b)
     first, last, lipschitz = 0.0, 0.0, 1.0
-    if code == SIN:
-        first, last = function(COS, a, b)
-    elif code == COS:
-        last, first = function(SIN, a, b)
+    if code == en.SIN:
+        first, last = en.function(en.COS, a, b)
+    elif code == en.COS:
+        last, first = en.function(en.SIN, a, b)
         first, last = -first, -last
-    elif code == EXP:
+    elif code == en.EXP:
         first, last = low, high
-        lipschitz = function(EXP, b + error, b + error)[1] if error > 0.0 else 0.0
-    elif code == LOG:
-        first, last = quotient(1.0, 1.0, a, b)
+        lipschitz = en.function(en.EXP, b + error, b + error)[1] if error > 0.0 else 0.0
+    elif code == en.LOG:
+        first, last = en.quotient(1.0, 1.0, a, b)
         lipschitz = 1.0 / (a - error) if a > error else np.inf
-    elif code == SQRT:
-        first, last = quotient(0.5, 0.5, low, high)
+    elif code == en.SQRT:
+        first, last = en.quotient(0.5, 0.5, low, high)
         lipschitz = 0.5 / math.sqrt(a - error) if a > error else np.inf
-    elif code == TANH:
-        first, last = square(low, high)
-        first, last = outward(1.0 - last, 1.0 - first)
-    elif code == ATAN:
-        first, last = square(a, b)
-        first, last = outward(1.0 + first, 1.0 + last)
-        first, last = quotient(1.0, 1.0, first, last)
+    elif code == en.TANH:
+        first, last = en.square(low, high)
+        first, last = en.outward(1.0 - last, 1.0 - first)
+    elif code == en.ATAN:
+        first, last = en.square(a, b)
+        first, last = en.outward(1.0 + first, 1.0 + last)
+        first, last = en.quotient(1.0, 1.0, first, last)
     off = lipschitz * error * MORE if error > 0.0 else 0.0
-    return low, high, first, last, off + 2.0 * LIBRARY * (1.0 + max(abs(low), abs(high)))
+    return low, high, first, last, off + 2.0 * en.LIBRARY * (1.0 + max(abs(low), abs(high)))
 
 
 @apart
 def _value(code: int, which: int, a: float, b: float, e: float, c: float, d: float, f: float) -> Five:
     """Of operands [a, b] and [c, d], off by at most e and f: range, the derivative by the first one, and what a program
     is off without the rounding of this operation."""
-    if code == ADD:
-        low, high = outward(a + c, b + d)
+    if code == op.ADD:
+        low, high = en.outward(a + c, b + d)
         return low, high, 0.0, 0.0, e + f
-    if code == SUB:
-        low, high = outward(a - d, b - c)
+    if code == op.SUB:
+        low, high = en.outward(a - d, b - c)
         return low, high, 0.0, 0.0, e + f
-    if code == MUL:
-        low, high = product(a, b, c, d)
+    if code == op.MUL:
+        low, high = en.product(a, b, c, d)
         first, second = max(abs(a), abs(b)), max(abs(c), abs(d))
         return low, high, 0.0, 0.0, (first * f + second * e + e * f) * MORE
-    if code == DIV:
-        low, high = quotient(a, b, c, d)
+    if code == op.DIV:
+        low, high = en.quotient(a, b, c, d)
         least = min(abs(c), abs(d)) - f
         off = (e + max(abs(low), abs(high)) * f) / least * MORE if least > 0.0 else np.inf
         return low, high, 0.0, 0.0, off
-    if code == SQR:
-        low, high = square(a, b)
+    if code == op.SQR:
+        low, high = en.square(a, b)
         return low, high, 2.0 * a, 2.0 * b, (2.0 * max(abs(a), abs(b)) + e) * e * MORE
-    if code == ABS:
+    if code == op.ABS:
         low, high = a if a >= 0.0 else -b if b <= 0.0 else 0.0, max(abs(a), abs(b))
         return low, high, 1.0 if a >= 0.0 else -1.0, -1.0 if b <= 0.0 else 1.0, e
-    if code in (MIN, MAX):
-        low, high = _extreme(code == MAX, a, c), _extreme(code == MAX, b, d)
+    if code in (op.MIN, op.MAX):
+        low, high = _extreme(code == op.MAX, a, c), _extreme(code == op.MAX, b, d)
         # where every program takes the same one, it is off by no more than that one is
         off = (e + f) * MORE
-        above, below = (a - d > off, c - b > off) if code == MAX else (c - b > off, a - d > off)
+        above, below = (a - d > off, c - b > off) if code == op.MAX else (c - b > off, a - d > off)
         return low, high, 0.0, 0.0, e if above else f if below else max(e, f)
-    if code == FLOOR:
+    if code == op.FLOOR:
         low, high = np.floor(a - e), np.floor(b + e)
         if low == high:
             return low, high, 0.0, 0.0, 0.0
@@ -179,10 +142,10 @@ def _holds(code: int, a: float, b: float, e: float, c: float, d: float, f: float
     """Whether a comparison surely holds, and surely does not: of real numbers, and in every double program."""
     error = (e + f) * (1.0 + 1e-15)
     if error > 0.0:  # else the ends themselves are compared
-        a, b = outward(a - error, b + error)
-    if code == EQ:
+        a, b = en.outward(a - error, b + error)
+    if code == op.EQ:
         return 1.0 if a == b and c == d and a == c else 0.0, 1.0 if a > d or b < c else 0.0
-    if code == GE:
+    if code == op.GE:
         return 1.0 if a >= d else 0.0, 1.0 if b < c else 0.0
     return 1.0 if a > d else 0.0, 1.0 if b <= c else 0.0
 
@@ -195,44 +158,44 @@ def _work(
     count, width = boxes.shape[0], sl.shape[1]
     for k in range(len(lines)):
         code, a, b = lines[k].code, lines[k].a, lines[k].b
-        if code in (INPUT, CONST):
+        if code in (op.INPUT, op.CONST):
             for n in range(count):
-                low[k, n] = boxes[n, a, 0] if code == INPUT else lines[k].constant
-                high[k, n] = boxes[n, a, 1] if code == INPUT else lines[k].constant
+                low[k, n] = boxes[n, a, 0] if code == op.INPUT else lines[k].constant
+                high[k, n] = boxes[n, a, 1] if code == op.INPUT else lines[k].constant
                 error[k, n] = 0.0
                 finite[n] &= low[k, n] == low[k, n] and high[k, n] == high[k, n]  # not NaN
-            for n in range(count if width > 0 and code == INPUT else 0):
+            for n in range(count if width > 0 and code == op.INPUT else 0):
                 sl[k, a, n] = sh[k, a, n] = 1.0
             continue
-        if code >= GE:
+        if code >= op.GE:
             for n in range(count):
-                if code <= EQ:
+                if code <= op.EQ:
                     one, other = (low[a, n], high[a, n], error[a, n]), (low[b, n], high[b, n], error[b, n])
                     low[k, n], high[k, n] = _holds(code, *one, *other)
-                elif code == AND:
+                elif code == op.AND:
                     low[k, n], high[k, n] = min(low[a, n], low[b, n]), max(high[a, n], high[b, n])
-                elif code == OR:
+                elif code == op.OR:
                     low[k, n], high[k, n] = max(low[a, n], low[b, n]), min(high[a, n], high[b, n])
-                elif code == NOT:
+                elif code == op.NOT:
                     low[k, n], high[k, n] = high[a, n], low[a, n]
-                elif asks and code <= NO:
-                    possible[n] &= (high[a, n] if code == YES else low[a, n]) == 0.0
-                elif asks and code == LARGER:
+                elif asks and code <= op.NO:
+                    possible[n] &= (high[a, n] if code == op.YES else low[a, n]) == 0.0
+                elif asks and code == op.LARGER:
                     off = (error[a, n] + error[b, n]) * (1.0 + 1e-15)
                     least, most = low[b, n], high[a, n]
                     if off > 0.0:
-                        least, most = least - off - NEXT * abs(least), most + off + NEXT * abs(most)
+                        least, most = least - off - en.NEXT * abs(least), most + off + en.NEXT * abs(most)
                     low[a, n], high[b, n] = max(low[a, n], least), min(high[b, n], most)
                     possible[n] &= low[a, n] <= high[a, n] and low[b, n] <= high[b, n]
             continue
-        two = code <= DIV or code in (MIN, MAX)
+        two = code <= op.DIV or code in (op.MIN, op.MAX)
         for n in range(count):
             c, d, f = (low[b, n], high[b, n], error[b, n]) if two else (0.0, 0.0, 0.0)
             x, y, first, last, off = _value(code, b, low[a, n], high[a, n], error[a, n], c, d, f)
             known = x <= y
             low[k, n], high[k, n] = x if known else -np.inf, y if known else np.inf
             finite[n] &= low[k, n] > -np.inf and high[k, n] < np.inf
-            if code <= SQR or code == CALL:  # the others round nothing
+            if code <= op.SQR or code == op.CALL:  # the others round nothing
                 off += ULP * max(abs(low[k, n]), abs(high[k, n])) + TINY
             error[k, n] = off if off >= 0.0 else np.inf
             for j in range(width):
@@ -241,24 +204,24 @@ def _work(
                 p, q, r, s = sl[a, j, n], sh[a, j, n], 0.0, 0.0
                 if two:
                     r, s = sl[b, j, n], sh[b, j, n]
-                if code == ADD:
-                    p, q = outward(p + r, q + s)
-                elif code == SUB:
-                    p, q = outward(p - s, q - r)
-                elif code == MUL:
-                    p, q = product(p, q, c, d)
-                    r, s = product(r, s, low[a, n], high[a, n])
-                    p, q = outward(p + r, q + s)
-                elif code == DIV:
-                    r, s = product(low[k, n], high[k, n], r, s)
-                    p, q = outward(p - s, q - r)
-                    p, q = quotient(p, q, c, d)
-                elif code in (MIN, MAX):
-                    only_a = low[a, n] >= d if code == MAX else high[a, n] <= c
-                    only_b = c >= high[a, n] if code == MAX else d <= low[a, n]
+                if code == op.ADD:
+                    p, q = en.outward(p + r, q + s)
+                elif code == op.SUB:
+                    p, q = en.outward(p - s, q - r)
+                elif code == op.MUL:
+                    p, q = en.product(p, q, c, d)
+                    r, s = en.product(r, s, low[a, n], high[a, n])
+                    p, q = en.outward(p + r, q + s)
+                elif code == op.DIV:
+                    r, s = en.product(low[k, n], high[k, n], r, s)
+                    p, q = en.outward(p - s, q - r)
+                    p, q = en.quotient(p, q, c, d)
+                elif code in (op.MIN, op.MAX):
+                    only_a = low[a, n] >= d if code == op.MAX else high[a, n] <= c
+                    only_b = c >= high[a, n] if code == op.MAX else d <= low[a, n]
                     p, q = p if only_a else r if only_b else min(p, r), q if only_a else s if only_b else max(q, s)
                 else:
-                    p, q = product(first, last, p, q)
+                    p, q = en.product(first, last, p, q)
                 sl[k, j, n], sh[k, j, n] = p, q
 
 
@@ -267,9 +230,9 @@ Work = Callable[..., None]
 
 @functools.cache
 def working() -> Work:
-    """`_work`, called by pointer: so long a function would be compiled anew in every kernel that calls it."""
+    """`_work`, called by pointer: so long a en.function would be compiled anew in every kernel that calls it."""
     two, three, bits = (numba.typeof(array) for array in (np.zeros((1, 1)), np.zeros((1, 1, 1)), np.ones(1, np.bool_)))  # type: ignore[no-untyped-call]
-    lines = numba.typeof(np.zeros(1, LINE))  # type: ignore[no-untyped-call]
+    lines = numba.typeof(np.zeros(1, op.LINE))  # type: ignore[no-untyped-call]
     made: Work = callback(_work, nb.void(lines, three, nb.boolean, two, two, two, three, three, bits, bits))
     return made
 

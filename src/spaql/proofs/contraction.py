@@ -30,9 +30,8 @@ from spaql.ground.arrays import Array
 from spaql.proofs.cell_kernels import MARGIN
 from spaql.proofs.flow_model import RATES
 from spaql.proofs.machine import enclose
-from spaql.proofs.plant_steps import Workplace
+from spaql.proofs.over_boxes import ROUND, Workplace, look_from
 from spaql.proofs.remainders import leaves_over
-from spaql.proofs.score_bounds import ROUND, look_from
 
 TERMS = 14  # K
 PARTS = 4  # boxes over which slopes are averaged

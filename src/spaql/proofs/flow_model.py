@@ -30,9 +30,8 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
-from spaql.proofs.graph import Graph, Node
-from spaql.proofs.tape import INSTRUCTION, joined
-from spaql.proofs.tracing import Path, paths
+from spaql.proofs.graph import INSTRUCTION, Graph, Node, Path, joined
+from spaql.proofs.tracing import paths
 
 ORDER = 5  # K: of the remainder; each more costs a third of the time, and the rest of a substep is small then
 RATES, POLYNOMIAL, REST, GAPS, LOGIC = 0, 1, 2, 3, 5  # where programs begin; 4: where GAPS ends

@@ -17,9 +17,8 @@ from spaql.proofs import intervals as iv
 from spaql.proofs.flow_model import GAPS, LOGIC, ORDER, POLYNOMIAL, RATES, REST
 from spaql.proofs.loop_model import ClosedLoop
 from spaql.proofs.machine import IMPOSSIBLE, run
-from spaql.proofs.mean_values import average_slopes, carry, mean_value
-from spaql.proofs.score_bounds import ROUND
-from spaql.proofs.sets import UNKNOWN, Sets, SetWork, box_of, copy_set, tighten
+from spaql.proofs.over_boxes import ROUND
+from spaql.proofs.sets import UNKNOWN, Sets, SetWork, average_slopes, box_of, carry, copy_set, mean_value, tighten
 
 TRIES, FINER = 20, 2  # of a box around the way, and how often it is made smaller
 NOW, BETWEEN, NEXT = 0, 1, 2  # rows of `w.moving`
@@ -170,7 +169,6 @@ def _flow(loop: ClosedLoop, w: SetWork, to: int, first: float) -> None:
     for i in range(d):
         w.moving.rest[to, i] = max(-w.lagrange[i, 0], w.lagrange[i, 1])
     mean_value(loop, w, w.moving, NOW, w.moving, to, begin, end, 0)
-    tighten(w.moving, to)
 
 
 @apart

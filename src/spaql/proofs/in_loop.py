@@ -20,7 +20,6 @@ before and the limit c,  clip(clip(s, low, high), v - c, v + c)  =  clip(v + cli
 from low to high, where all actions are. So what the limit does is known as well as what the range of the action does.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -34,7 +33,7 @@ from spaql.plants.axes import Axis
 from spaql.plants.compile import function_of, listed
 from spaql.plants.compile import names as letters
 from spaql.plants.equations import drawn
-from spaql.plants.loop_plant import Surroundings, remembered
+from spaql.plants.loop_plant import Surroundings, look_line, scope_of, step_lines
 from spaql.plants.plant import Plant, PlantFunction, make_plant
 from spaql.plants.problem import Problem
 from spaql.plants.references import Reference
@@ -98,9 +97,7 @@ def joined(
         [f"e{n}" for n in numbers], [f"v{j}" for j in np.flatnonzero(wrong)],
         [f"w{k}" for k, reference in enumerate(signals.references) if reference.changes],
     )  # fmt: skip
-    scope: dict[str, Any] = signals.functions._asdict() | {"act": plant.step.python, "drawn": drawn, "inf": math.inf}
-    scope |= {"look": plant.observe.python} if plant.observe else {}
-    scope |= {"pay": around.reward.function} if around.reward else {}
+    scope = scope_of(plant, signals, around)
     state, features, raw = signals.state, problem.features, len(problem.measured)
     if features is not None:  # of what the law sees, behind the variables that it knows
         inputs = len(x.queue[0]) + len(x.references) + len(x.registers)
@@ -108,9 +105,9 @@ def joined(
         state = (*state[:raw], *problem.state[raw:], *state[raw:])
     t = letters("t", plant.observation_dim)
     apart = [f"e{n} = r{k} - t{j}" for n, (k, j) in enumerate(signals.errors.values()) if n in numbers]
-    newest = [] if x.off else [_look(plant, x.queue[-1])]
+    newest = [] if x.off else [look_line(plant, x.queue[-1])]
     step = function_of(scope, *_step(plant, signals, around, wrong, x, newest, apart))
-    lines = [_look(plant, t), *_measured(x.queue[-1], wrong, signals.measured)]
+    lines = [look_line(plant, t), *_measured(x.queue[-1], wrong, signals.measured)]
     lines += [f"{listed(row)}= {listed(x.queue[-1])}" for row in x.queue[:-1]]
     lines += [f"{listed(x.registers)}= first({listed(x.queue[0], x.references)})"] if x.registers else []
     lines += [f"{listed(row)}= {', '.join(map(repr, signals.neutral))}," for row in x.late]
@@ -165,11 +162,6 @@ def on_plant(problem: Problem, plant: Plant, state: tuple[Axis, ...]) -> Problem
     return replace(problem, plant=plant, state=state, env=None, **gone)
 
 
-def _look(plant: Plant, into: Sequence[str]) -> str:
-    state = listed(letters("s", plant.state_dim))
-    return f"{listed(into)}= look({state})" if plant.observe else f"{listed(into)}= {state}"
-
-
 def _measured(row: Sequence[str], wrong: Array, axes: Sequence[Axis]) -> list[str]:
     """What sensors say of t0, t1, ...: off by any number within a bound, and within the bounds of their axes."""
     lines = []
@@ -183,24 +175,8 @@ def _step(
     plant: Plant, signals: Signals, around: Surroundings, wrong: Array, x: Letters, newest: list[str], apart: list[str],
 ) -> tuple[str, list[str]]:  # fmt: skip
     """Head and lines of a step."""
-    a, u, c = letters("a", plant.action_dim), letters("u", plant.action_dim), letters("c", plant.step_noise)
-    y, r, z, late = x.queue[0], x.references, x.registers, x.late
-    lines = [*newest, f"{listed(u)}= applied({listed(y, r, z, a)})"]
-    if around.reward:
-        lines += remembered(signals, around.reward.symbols, y)
-    lines += [f"{listed(z)}= after({listed(y, r, z, u)})"] if z else []
-    lines.append(f"({listed(x.plant)}), reward, terminated = act({listed(x.plant, late[0] if late else u, c)})")
-    lines += [f"{listed(row)}= {listed(following)}" for row, following in zip(late, [*late[1:], u], strict=False)]
-    lines.append(_look(plant, letters("t", plant.observation_dim)))
-    if around.reward:
-        lines.append(f"reward = pay({', '.join(around.reward.symbols)})")
-        if around.beyond is not None:
-            lines.append(f"reward = min(reward, {around.beyond!r}) if {x.plant[-1]} > 0.5 else reward")
-    if around.trips:
-        beyond = " or ".join(f"t{j} < {low} or t{j} > {high}" for j, low, high in around.trips)
-        lines += [f"tripped = {beyond}", f"reward = reward - {around.trip_cost!r} if tripped else reward"]
-        lines.append("terminated = terminated or tripped")
-    lines += [f"{listed(row)}= {listed(x.queue[k + 1])}" for k, row in enumerate(x.queue[:-1])]
+    a, c = letters("a", plant.action_dim), letters("c", plant.step_noise)
+    lines = [*newest, *step_lines(plant, signals, around, x.queue, x.registers, x.late)]
     lines += _measured(x.queue[-1], wrong, signals.measured) if x.off else []
     for k, reference in enumerate(signals.references):
         if reference.changes:

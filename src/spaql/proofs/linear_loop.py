@@ -36,7 +36,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.proofs.plant_steps import Workplace, limited
+from spaql.proofs.over_boxes import Workplace, limited
 from spaql.proofs.remainders import ROUNDED, Frame, LinearRegion, Remainder, remainder
 
 LONGEST = 6000  # steps after which what is left of a disturbance may be dropped

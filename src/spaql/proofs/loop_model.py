@@ -23,18 +23,16 @@ from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.plants.problem import Problem
 from spaql.proofs.flow_model import NO_FLOW, FlowPrograms, flow_programs
-from spaql.proofs.graph import Graph
-from spaql.proofs.machine import Result, enclose, registers, result
-from spaql.proofs.operations import Registers
-from spaql.proofs.tape import joined
-from spaql.proofs.tracing import Path, paths
+from spaql.proofs.graph import Graph, Path, joined
+from spaql.proofs.machine import Registers, Result, enclose, registers, result
+from spaql.proofs.tracing import paths
 from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, LeafLaws
 from spaql.trees.tree import LEAF, Tree
 
 DOUBLE, SINGLE = 2.0**-53, 2.0**-24  # half an ulp of 1
 DENORMAL = 1e-36  # above the smallest normal number of single precision: what may be flushed to zero
 MOST_STATES = 40
-MOST_INPUTS = 64  # a bit each (tape.py)
+MOST_INPUTS = 64  # a bit each (graph.py)
 COLUMNS_PER_STATE = 100  # noise symbols beside those of the start, of a set that follows a differential equation
 
 

@@ -15,7 +15,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.progress import at_work
 from spaql.proofs.linear_loop import SLOPES, invariant, powers_of
 from spaql.proofs.loop_model import ClosedLoop, held_states
-from spaql.proofs.plant_steps import Workplace, plant_steps, workplace
+from spaql.proofs.over_boxes import Workplace, plant_steps, workplace
 from spaql.proofs.questions import Question
 from spaql.proofs.remainders import Frame, LinearRegion, Remainder, frame_at
 

@@ -17,16 +17,15 @@ from spaql.proofs.attraction import attraction
 from spaql.proofs.cell_grid import Inner, no_cells, no_inner, open_boxes, share_without
 from spaql.proofs.counterexamples import counterexample, visited
 from spaql.proofs.flow_model import ORDER
-from spaql.proofs.followed import Following, followed, with_symbols
+from spaql.proofs.followed import Following, evidence_of_settling, followed, settled, with_symbols
 from spaql.proofs.loop_model import ClosedLoop, closed_loop, held_states, refuse_unbounded_noise
 from spaql.proofs.loops_proven import evidence_of, prove_loop
 from spaql.proofs.one_plant import of_controller, of_plant
-from spaql.proofs.plant_steps import workplace
+from spaql.proofs.over_boxes import workplace
 from spaql.proofs.proof import Box, Claim, Proof
 from spaql.proofs.proven_cells import attraction_evidence, reached, returns_of, sooner, surroundings
 from spaql.proofs.proven_cells import evidence_of as cell_evidence
 from spaql.proofs.questions import Question, bounds_of, question, windows_in_steps
-from spaql.proofs.settling import evidence_of_settling, settled
 from spaql.proofs.staying_cells import StayingCells, kept
 from spaql.trees.tree import Tree
 

@@ -30,13 +30,13 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.progress import at_work
-from spaql.proofs.cell_grid import UNVALUED, CellGrid, Inner, cells_over, no_cells, no_inner
+from spaql.proofs.cell_grid import LONGEST, UNVALUED, CellGrid, Inner, arrivals, cells_over, no_cells, no_inner
 from spaql.proofs.cell_kernels import Journey, induct, stirred, trail_for
 from spaql.proofs.contraction import Contraction
 from spaql.proofs.loop_model import ClosedLoop
 from spaql.proofs.sets import work_for
 from spaql.proofs.staying_cells import MOST_SETS, STAY_STEPS, StayingCells
-from spaql.proofs.steps_of_sets import LONGEST, advancing, arrivals
+from spaql.proofs.steps_of_sets import advancing
 
 COARSE = 256  # blocks along a side of the states, before they are cut
 BITS = 24  # of the number of cells, at most

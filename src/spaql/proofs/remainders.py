@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.proofs.plant_steps import Workplace, plant_steps, slices
-from spaql.proofs.score_bounds import look_from, score_over
+from spaql.proofs.over_boxes import Workplace, look_from, plant_steps, score_over, slices
 
 SLICES = 512  # of held variables, over which slopes are compared with those the frame expects
 

@@ -1,27 +1,19 @@
-"""One step of the closed loop on a set: the mean value form of sets.py, path by path of the
-plant."""
+"""One step of the closed loop on a set: which leaves and pieces of the controller its states reach, a line around the
+action there, and the mean value form of sets.py for each way through the plant."""
 
 import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from spaql.ground.arrays import Array
-from spaql.ground.compiling import apart, callback, kernel
+from spaql.ground.compiling import apart, callback
 from spaql.ground.numba_public import numba
 from spaql.ground.numba_public import types as nb
-from spaql.proofs.cell_grid import Inner, place_in
-from spaql.proofs.choices import decided, line_of, see
-from spaql.proofs.flow_model import POLYNOMIAL
 from spaql.proofs.flows import flow_on
 from spaql.proofs.loop_model import ClosedLoop
 from spaql.proofs.machine import IMPOSSIBLE, run
-from spaql.proofs.mean_values import average_slopes, mean_value
-from spaql.proofs.sets import MOST, TOO_MANY, UNKNOWN, Sets, SetWork, copy_set, tighten
-
-LONGEST = 400  # steps of the simulation that tells in which order cells are tried
-
+from spaql.proofs.over_boxes import ROUND, look, score
+from spaql.proofs.sets import MOST, SLACK, UNKNOWN, Sets, SetWork, average_slopes, box_of, copy_set, keep, mean_value
 
 Advance = Callable[[ClosedLoop, SetWork, Sets, int], int]
 _made: dict[Any, Advance] = {}
@@ -45,7 +37,7 @@ def advance(loop: ClosedLoop, w: SetWork, sets: Sets, at: int) -> int:
         last = count - 1
         looked = see(loop, w, w.todo, last)
         if looked < 0:
-            return looked
+            return UNKNOWN
         if looked == 0:
             count = last
             continue
@@ -53,7 +45,7 @@ def advance(loop: ClosedLoop, w: SetWork, sets: Sets, at: int) -> int:
             node = w.todo.node[last]
             several = decided(loop, w, last)
             if several < 0 or several >= MOST - 4:
-                return TOO_MANY
+                return UNKNOWN
             if several != last + 1 or w.todo.node[last] != node:
                 count = several
                 continue
@@ -63,19 +55,13 @@ def advance(loop: ClosedLoop, w: SetWork, sets: Sets, at: int) -> int:
                 if not abs(w.applied[axis, k]) < math.inf:  # min and max of NaN are not known
                     return UNKNOWN
         count = last
-        if loop.flow.substeps > 0:
-            outcome = flow_on(loop, w, last, came)
-            if outcome < 0:
-                return outcome
-            came += outcome
+        flows = loop.flow.substeps > 0
+        for path in range(1 if flows else len(loop.begins) - 2):
             if came >= MOST - 1:
-                return TOO_MANY
-        for path in range(len(loop.begins) - 2):
-            if came >= MOST - 1:
-                return TOO_MANY
-            outcome = step_of(loop, w, last, path, came)
+                return UNKNOWN
+            outcome = flow_on(loop, w, last, came) if flows else step_of(loop, w, last, path, came)
             if outcome < 0:
-                return outcome
+                return UNKNOWN
             came += outcome
     return came
 
@@ -109,111 +95,198 @@ def step_of(loop: ClosedLoop, w: SetWork, last: int, path: int, to: int) -> int:
     for i in range(d):
         w.after.rest[to, i] = w.out.error[i]  # the last part is the whole set
     mean_value(loop, w, w.todo, last, w.after, to, begin, end, m)
-    tighten(w.after, to)
     w.after.node[to] = 0
     return 1
 
 
-# -- by simulation -----------------------------------------------------------------------------------------------------
+@apart
+def begin(sets: Sets, box: Array, blurred: float) -> None:
+    """The first set becomes a box of the state; a held action is chosen later. `blurred`: 1.0 if the sides of the box
+    are rounded themselves, else 0.0."""
+    d = len(box)
+    for i in range(sets.centre.shape[1]):
+        low, high = (box[i, 0], box[i, 1]) if i < d else (0.0, 0.0)
+        rest = 1e-15 * (abs(low) + abs(high)) + 1e-300
+        sets.centre[0, i], sets.rest[0, i] = 0.5 * (low + high), rest
+        sets.box[0, i, 0], sets.box[0, i, 1] = low - blurred * rest, high + blurred * rest
+        for k in range(sets.shape.shape[2]):
+            sets.shape[0, i, k] = 0.5 * (high - low) if i == k else 0.0
 
 
-@kernel
-def arrivals(
-    loop: ClosedLoop,
-    w: SetWork,
-    fine: Any,
-    met: Any,
-    inner: Inner,
-    states: Array,
-    steps: Array,
-    rewards: Array,
-    lowest: Array,
-    highest: Array,
-) -> None:
-    """By simulation in the middle of ranges: after how many steps a state is in a known cell of
-    `fine`, or in the set beside the cells.
+@apart
+def widest_symbol(sets: Sets, at: int, widest: Array) -> int:
+    """The noise symbol, which still is a variable of the start, that makes a set widest."""
+    symbol, most = 0, -1.0
+    for k in range(len(widest)):
+        effect = 0.0
+        for i in range(len(widest)):
+            effect += abs(sets.shape[at, i, k]) / widest[i]
+        if effect > most:
+            symbol, most = k, effect
+    return symbol
 
-    One that comes to a cell of `met` where others have begun ends there, as it goes on nearly as they do. `states`
-    become the last ones, `rewards` their sums, `lowest` and `highest` go around all of them.
+
+# -- the controller ----------------------------------------------------------------------------------------------------
+
+
+@apart
+def spread(w: SetWork, sets: Sets, at: int) -> tuple[float, float, float]:
+    """The score in `w.score` over a set: (lowest, highest, what is no noise symbol in it). Its row
+    goes to `w.symbols`."""
+    d, total, loose = sets.centre.shape[1], 0.0, 0.0
+    for k in range(sets.shape.shape[2]):
+        symbol = 0.0
+        for j in range(d):
+            symbol += w.score.slope[j] * sets.shape[at, j, k]
+        w.symbols[k] = symbol
+        total += abs(symbol)
+    for j in range(d):
+        loose += abs(w.score.slope[j]) * sets.rest[at, j]
+    base = w.score.numbers[0]
+    loose = loose + w.score.numbers[1] + ROUND * (total + loose + abs(base))
+    low, high = max(w.score.numbers[2], base - loose - total), min(w.score.numbers[3], base + loose + total)
+    if not low <= high:  # infinities met: nothing is known
+        return -math.inf, math.inf, math.inf
+    return low, high, loose
+
+
+@apart
+def see(loop: ClosedLoop, w: SetWork, sets: Sets, at: int) -> int:
+    """The box of a set, and what is seen from it: 1; 0 if the set is empty; below zero: what is seen is not defined."""
+    if not box_of(sets, at, w.box):
+        return 0
+    for i in range(loop.states):
+        w.around[i, 0] = min(w.box[i, 0], sets.centre[at, i])
+        w.around[i, 1] = max(w.box[i, 1], sets.centre[at, i])
+    return 1 if look(loop, sets.centre[at], w.around, w.r, w.out, w.seen) else UNKNOWN
+
+
+@apart
+def decided(loop: ClosedLoop, w: SetWork, last: int) -> int:
+    """Set `last` of those to do goes one test or one choice of action on, both ways where both are
+    possible.
+
+    Returns how many are to do then, with the same number if nothing was to be chosen: the leaf is
+    reached and its action is a line. A copy of the set stays behind the last one while the others
+    are made of it.
     """
-    d, m = loop.variables, loop.actions
-    for n in range(len(states)):
-        for i in range(d):
-            w.shrunk[i, 0] = w.shrunk[i, 1] = states[n, i]
-        steps[n], rewards[n], first = LONGEST, 0.0, -1
-        for step in range(LONGEST):
-            cell, near = place_in(fine, w.shrunk), 0.0
-            for i in range(d):
-                lowest[i], highest[i] = min(lowest[i], w.shrunk[i, 0]), max(highest[i], w.shrunk[i, 0])
-            for i in range(d):
-                along = 0.0
-                for j in range(d):
-                    along += inner.rows[i, j] * (w.shrunk[j, 0] - inner.middle[j])
-                near += along * along
-            if (cell >= 0 and fine.bound[cell] >= 0) or (inner.within > 0.0 and near < 0.5 * inner.within):
-                steps[n] = step + (max(fine.bound[cell], 0) if cell >= 0 else 0)
-                break
-            cell = place_in(met, w.shrunk)
-            if cell >= 0 and met.bound[cell] >= 0:
-                steps[n] = min(step + met.bound[cell], LONGEST)
-                break
-            first = cell if step == 0 else first
-            run(loop.tape, loop.begins[-2], loop.begins[-1], w.shrunk, False, False, w.r, w.out)
-            for o in range(loop.seen):
-                w.seen.middle[o, 0] = 0.5 * (w.out.box[o, 0] + w.out.box[o, 1])
-            _act(loop, w)
-            for q in range(m):
-                w.shrunk[d + q, 0] = w.shrunk[d + q, 1] = w.applied[q, 0]
-            if loop.flow.substeps > 0:
-                _simulated(loop, w)
-                continue
-            for q in range(len(loop.noise)):
-                w.shrunk[d + m + q, 0] = w.shrunk[d + m + q, 1] = 0.5
-            for path in range(len(loop.begins) - 2):
-                if run(loop.tape, loop.begins[path], loop.begins[path + 1], w.shrunk, False, True, w.r, w.out) > 0:
-                    break
-            rewards[n] += 0.5 * (w.out.box[d, 0] + w.out.box[d, 1])
-            for i in range(d):
-                w.shrunk[i, 0] = w.shrunk[i, 1] = 0.5 * (w.out.box[i, 0] + w.out.box[i, 1])
-        for i in range(d):
-            states[n, i] = w.shrunk[i, 0]
-        if first >= 0:
-            met.bound[first] = steps[n]
-
-
-@apart
-def _simulated(loop: ClosedLoop, w: SetWork) -> None:
-    """A sample of a differential equation, from `w.shrunk` into it, without any rest."""
-    begin, end, d = loop.flow.begins[POLYNOMIAL], loop.flow.begins[POLYNOMIAL + 1], loop.variables
-    w.shrunk[loop.states, 0] = w.shrunk[loop.states, 1] = loop.flow.length[1]
-    for _ in range(loop.flow.substeps):
-        run(loop.tape, begin, end, w.shrunk, False, False, w.r, w.out)
-        for i in range(d):
-            w.shrunk[i, 0] = w.shrunk[i, 1] = 0.5 * (w.out.box[i, 0] + w.out.box[i, 1])
-
-
-@apart
-def _act(loop: ClosedLoop, w: SetWork) -> None:
-    """The action at what is seen, in `w.applied`."""
-    node = 0
-    while loop.feature[node] >= 0:
-        total = -loop.cut[node]
-        for o in range(loop.seen):
-            total += loop.weights[node, o] * w.seen.middle[o, 0]
-        node = loop.high[node] if total >= 0.0 else loop.low[node]
-    for q in range(loop.actions):
-        total = loop.offsets[node, q]
-        for o in range(loop.seen):
-            total += loop.gains[node, q, o] * w.seen.middle[o, 0]
-        for k in range(loop.pieces.shape[2]):
-            if loop.pieces[node, q, k, 0] <= total:
-                w.applied[q, 0] = loop.pieces[node, q, k, 2] + loop.pieces[node, q, k, 3] * total
+    node, leaf = w.todo.node[last], loop.feature[w.todo.node[last]] < 0
+    spare = MOST - 1
+    copy_set(w.todo, last, w.todo, spare)
+    count = last
+    if not leaf:
+        score(loop, w.seen, loop.weights[node], -loop.cut[node], w.todo.centre[spare], w.around, w.score)
+        low, high, loose = spread(w, w.todo, spare)
+        base = w.score.numbers[0]
+        for side in range(2):
+            if (high >= 0.0) if side == 1 else (low <= 0.0):
+                copy_set(w.todo, spare, w.todo, count)
+                w.todo.node[count] = loop.high[node] if side == 1 else loop.low[node]
+                sign = 1.0 if side == 1 else -1.0
+                if (low < 0.0) if side == 1 else (high > 0.0):
+                    keep(w.todo, count, w.symbols, sign, -sign * base - loose)
+                count += 1
+        return count
     if loop.scored == 1:
-        best, highest = 0, -np.inf
         for k in range(len(loop.values)):
-            total = loop.offsets[node, k]
-            for o in range(loop.seen):
-                total += loop.gains[node, k, o] * w.seen.middle[o, 0]
-            if total > highest:
-                best, highest = k, total
-        w.applied[0, 0] = loop.values[best]
+            possible = True
+            for other in range(len(loop.values)):
+                # the controller rounds two sums, each of its own size
+                size = abs(loop.offsets[node, k]) + abs(loop.offsets[node, other])
+                for o in range(loop.seen):
+                    gain, rival = loop.gains[node, k, o], loop.gains[node, other, o]
+                    w.difference[o] = gain - rival
+                    most = max(abs(w.seen.box[o, 0]), abs(w.seen.box[o, 1])) + loop.sensors[o]
+                    size += (abs(gain) + abs(rival)) * most
+                offset = loop.offsets[node, k] - loop.offsets[node, other]
+                score(loop, w.seen, w.difference, offset, w.todo.centre[spare], w.around, w.score)
+                slack = (4.0 * (loop.seen + 4) * loop.relative + ROUND) * size
+                slack += loop.absolute * (loop.seen + 4) * (1.0 + size)
+                lower = spread(w, w.todo, spare)[1] + slack < 0.0  # NaN: nothing is known
+                possible &= (other == k) | (not lower)
+            if possible and count >= spare:
+                return UNKNOWN
+            if possible:
+                copy_set(w.todo, spare, w.todo, count)
+                w.todo.node[count], w.todo.action[count] = -1, loop.values[k]
+                count += 1
+        return count
+    pieces = loop.pieces.shape[2]
+    constant = True
+    for k in range(pieces):
+        constant &= loop.pieces[node, 0, k, 3] == 0.0
+    if pieces == 1 or not constant:
+        return last + 1
+    score(loop, w.seen, loop.gains[node, 0], loop.offsets[node, 0], w.todo.centre[spare], w.around, w.score)
+    low, high, loose = spread(w, w.todo, spare)
+    base = w.score.numbers[0]
+    for k in range(pieces):
+        first, end = loop.pieces[node, 0, k, 0], loop.pieces[node, 0, k, 1]
+        if high < first - SLACK or low > end + SLACK:
+            continue
+        if count >= spare:
+            return UNKNOWN
+        copy_set(w.todo, spare, w.todo, count)
+        w.todo.node[count], w.todo.action[count] = -1, loop.pieces[node, 0, k, 2]
+        if low < first:
+            spread(w, w.todo, count)
+            keep(w.todo, count, w.symbols, 1.0, first - SLACK - base - loose)
+        if high > end:  # the first cut has moved the centre and changed the noise symbols
+            moved, size = base, abs(base)
+            for j in range(loop.states):
+                away = w.score.slope[j] * (w.todo.centre[count, j] - w.todo.centre[spare, j])
+                moved, size = moved + away, size + abs(away)
+            spread(w, w.todo, count)
+            keep(w.todo, count, w.symbols, -1.0, moved - end - SLACK - loose - ROUND * size)
+        count += 1
+    return count
+
+
+@apart
+def line_of(loop: ClosedLoop, w: SetWork, last: int) -> None:
+    """The controller as a line with an error, for a set whose action is decided or whose leaf is
+    reached.
+
+    A clipped law that is partly held is enclosed by its chord over the range of scores, and a band.
+    """
+    node = w.todo.node[last]
+    for axis in range(loop.actions):
+        for j in range(loop.states):
+            w.line[axis, j] = 0.0
+        if node < 0:
+            value = w.todo.action[last]
+            error = 2.0 * loop.relative * abs(value)
+            w.applied[axis, 0], w.applied[axis, 1] = value, error
+            w.applied[axis, 2], w.applied[axis, 3] = value - error, value + error
+            continue
+        score(loop, w.seen, loop.gains[node, axis], loop.offsets[node, axis], w.todo.centre[last], w.around, w.score)
+        low, high, _ = spread(w, w.todo, last)
+        base, loose = w.score.numbers[0], w.score.numbers[1]
+        pieces = loop.pieces.shape[2]
+        held_low, held_high = loop.pieces[node, axis, 0, 2], loop.pieces[node, axis, pieces - 1, 2]
+        if pieces == 1:  # a constant: its score is zero, and so is its slope
+            least, most, slope, middle, band = held_low, held_low, 0.0, held_low, 0.0
+        else:
+            least, most = min(max(low, held_low), held_high), min(max(high, held_low), held_high)
+            slope, middle, band = 1.0, 0.0, 0.0
+            if high <= held_low or low >= held_high:
+                slope, middle = 0.0, least
+            elif low < held_low or high > held_high:
+                slope = (most - least) / (high - low)
+                # the clipped line less the chord's direction: extremes at the ends and at the corners
+                off, away = least - slope * low, most - slope * high
+                bottom, top = min(off, away), max(off, away)
+                if low < held_low:
+                    bottom, top = min(bottom, held_low - slope * held_low), max(top, held_low - slope * held_low)
+                if high > held_high:
+                    bottom, top = min(bottom, held_high - slope * held_high), max(top, held_high - slope * held_high)
+                middle, band = 0.5 * (bottom + top), 0.5 * (top - bottom)
+        for j in range(loop.states):
+            w.line[axis, j] = slope * w.score.slope[j]
+        rounding = (
+            ROUND * (abs(slope * base) + abs(middle) + band + abs(low) + abs(high)) * (1.0 if slope > 0.0 else 0.0)
+        )
+        rounding += 4.0 * loop.relative * max(abs(least), abs(most))
+        w.applied[axis, 0] = slope * base + middle
+        w.applied[axis, 1] = (slope * loose + band) * (1.0 + ROUND) + rounding
+        w.applied[axis, 2], w.applied[axis, 3] = least - rounding, most + rounding

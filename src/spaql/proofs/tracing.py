@@ -15,24 +15,16 @@ import math
 import types
 from collections.abc import Callable
 from pathlib import Path as File
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from spaql.ground.errors import SpaqlError, one_line
-from spaql.proofs.graph import Condition, Graph, Node, Symbol, TraceError
+from spaql.proofs.graph import Condition, Graph, Node, Path, Symbol, TraceError
 
 MOST_PATHS = 64
 UNARY = ("sin", "cos", "exp", "log", "sqrt", "tanh", "floor", "atan")
 OWN_FILES = (__file__, Graph.answer.__code__.co_filename)
-
-
-class Path(NamedTuple):
-    """One way through a function."""
-
-    conditions: tuple[tuple[Node, bool], ...]  # in the order in which they were asked
-    outputs: tuple[Node, ...]
-    truth: Node | None  # of a function that also returns a truth
 
 
 # -- mathematics on symbols --------------------------------------------------------------------------------------------
