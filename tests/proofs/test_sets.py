@@ -5,7 +5,7 @@ import pytest
 
 import spaql
 from spaql.ground.compiling import kernel
-from spaql.proofs.checked_sets import many, reduced, spread_out
+from spaql.proofs.checked_sets import box_of, many, reduced, spread_out
 from spaql.proofs.checked_steps import stepped
 from spaql.proofs.checker import CheckedLoop
 from spaql.proofs.followed import Following, follow, stack_for, with_symbols
@@ -70,6 +70,52 @@ def _the_prover_holds(policy, box, single, rng):
             limits[axis, side] = (ends[:, axis].min() if side == 0 else ends[:, axis].max()) + sign * 1e-9
             task = Following(2, limits, np.full(d, np.inf), False, False, 1000)
             assert not follow(advance, loop, w, st, box, task)
+
+
+# -- plants of one line, in each of which one part of a step decides ---------------------------------------------------
+
+
+@spaql.reset
+def at_zero(u):
+    return (0.0 * u,)
+
+
+@spaql.step
+def shows_corners(x, force):
+    return (2.0 * force - x,), 0.0, False
+
+
+@spaql.step
+def squares(x, force):
+    return (x * x + 0.0 * force,), 0.0, False
+
+
+@spaql.step
+def obeys(x, force):
+    return (force,), 0.0, False
+
+
+DECIDES = {  # step, the law u = clip(gain x), starts, how far its sensor is off, states that are reached
+    "how far the action is from its line": (shows_corners, 1.0, (-2.0, 2.0), 0.0, (-1.0, 1.0)),
+    "how far slopes are from their middle": (squares, 0.0, (-1.0, 1.0), 0.0, (0.0, 1.0)),
+    "how far a sensor is off": (obeys, 1.0, (0.0, 0.0), 0.1, (-0.1, 0.1)),
+}
+
+
+@pytest.mark.parametrize("part", DECIDES)
+def test_what_a_step_leaves_over_is_in_the_set(part):
+    step, gain, start, off, reached = DECIDES[part]
+    problem = spaql.from_plant(
+        at_zero, step, state=[spaql.Axis("x", -3.0, 3.0)], actions=spaql.Continuous((-1.0,), (1.0,)), horizon=5, name="line",
+    )  # fmt: skip
+    policy, box = spaql.law(problem, {"x": gain}), np.array([start])
+    after = box_of(stepped(CheckedLoop(problem, policy.rules, np.array([off]), False), many(box[None])))[0, 0]
+    assert after[0] <= reached[0]
+    assert reached[1] <= after[1]
+    for never in ((-9.0, 0.99 * reached[1]), (0.99 * reached[0] if reached[0] else 1e-3, 9.0)):
+        loop = closed_loop(problem, policy.rules, np.array([off]), False)
+        w, task = work_for(loop), Following(1, np.array([never]), np.full(1, np.inf), False, False, 100)
+        assert not follow(advancing(loop, w), loop, w, stack_for(loop), box, task)
 
 
 @kernel
