@@ -23,7 +23,7 @@ FORMATS = {
     "c": "c:to_c",
     "python": "python:to_python",
     "st": "structured_text:to_st",
-    "plcopen": "plcopen:to_plcopen",
+    "plcopen": "structured_text:to_plcopen",
     "json": "json_form:to_json",
     "dot": "drawing:to_dot",
     "svg": "drawing:to_svg",
@@ -38,7 +38,7 @@ MONITORED = {
     "c": "monitored_c:to_c",
     "python": "monitor_runs:to_python",
     "st": "monitored_st:to_st",
-    "plcopen": "plcopen:to_plcopen",
+    "plcopen": "structured_text:to_plcopen",
 }
 
 

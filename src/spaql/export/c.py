@@ -5,7 +5,8 @@ step.
 """
 
 import math
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable
 
 from spaql.export.c_loop import loop_lines
 from spaql.export.c_table import index_text, table_lines
@@ -20,9 +21,19 @@ from spaql.export.heading import (
     single,
     single_at_least,
 )
-from spaql.export.programs import Language, indented, leaf_lines, nested, score_text
+from spaql.export.programs import (
+    BRACES,
+    Language,
+    calls,
+    condition_of,
+    formulas_of,
+    indented,
+    leaf_lines,
+    needed,
+    nested,
+    score_text,
+)
 from spaql.export.sizes import with_sizes
-from spaql.export.written_features import OF_MATH_H, c_grammar, formulas_of, needed, seen_by_table
 from spaql.ground.checks import choice, flag
 from spaql.ground.errors import SpaqlError
 from spaql.policy.policy import Policy
@@ -34,7 +45,8 @@ PRECISIONS = ("double", "single", "fixed")
 FEW_LEAVES = 64  # up to here nested ifs, beyond a table
 FEW_VALUES = 8  # ordered actions that are compared one by one; more stand in an array
 DEEPEST = 120  # C99 promises 127 nested blocks
-HEADS = {"if": "if ({}) {{", "elif": "}} else if ({}) {{", "else": "}} else {{", "end": "}}"}
+OF_MATH_H = re.compile(r"\bINFINITY\b|\b(a?(sin|cos|tan)|atan2|tanh|exp|log|sqrt|fabs|fmin|fmax)f?\(")
+NAMES = {"abs": "fabs", "min": "fmin", "max": "fmax"}  # of functions, where they are others than in formulas
 # sums without multiply-adds, which would differ from the policy in the last bit
 EXACT_SUMS = (
     "/* the products of weighted sums are rounded before they are added, as in the policy */",
@@ -65,18 +77,18 @@ def to_c(
             raise SpaqlError("precision='fixed' goes with neither main nor form='table'")
         text = to_fixed_point(policy, name)
         return with_sizes(policy, text, None, name, precision) if flag("sizes", sizes) else text
-    language, real = language_of(name, precision)
+    language = language_of(name, precision)
     body = law_body(policy, name, precision, form)
-    signature = f"void {name}(const {real} *obs, {real} *action)"
+    signature = f"void {name}(const {language.real} *obs, {language.real} *action)"
     lines = [*c_comment([*facts(policy), *precision_note(tree, precision)]), *includes(body, main)]
     exact = tree.oblique or tree.laws is not None or signals is not None or policy.problem.features is not None
     lines += EXACT_SUMS if exact else []
     lines += [f"{signature};", "", signature, "{", *body, "}"]
     if signals is not None:
-        lines += loop_lines(signals, name, real, language)
+        lines += loop_lines(signals, name, language)
     if main:
         taken = len(policy.problem.measured) if signals is None else len(signals.inputs)
-        lines += ["", *main_lines(taken, tree.actions.shape[1], signals is not None, name, real)]
+        lines += ["", *main_lines(taken, tree.actions.shape[1], signals is not None, name, language.real)]
     text = "\n".join(lines) + "\n"
     return with_sizes(policy, text, None, name, precision) if flag("sizes", sizes) else text
 
@@ -84,7 +96,7 @@ def to_c(
 def law_body(policy: Policy, name: str, precision: str, form: str) -> list[str]:
     """The statements of the function of the law, as nested ifs or as a table."""
     choice("form", form, ("auto", "ifs", "table"))
-    tree, (language, real) = policy.rules, language_of(name, precision)
+    tree, language = policy.rules, language_of(name, precision)
     if form == "auto":
         form = "ifs" if tree.n_leaves <= FEW_LEAVES else "table"
     if form == "ifs" and deepest_level(tree) > DEEPEST:
@@ -96,18 +108,21 @@ def law_body(policy: Policy, name: str, precision: str, form: str) -> list[str]:
         return "INFINITY" if math.isinf(at) else language.literal(at)  # a test that only infinity passes
 
     if form == "ifs":
-        return _ifs(policy, name, real, language, cut)
-    return seen_by_table(policy, real, language.literal, table_lines(tree, real, cut, language.literal))
+        return _ifs(policy, name, language, cut)
+    return _table(policy, language, cut)
 
 
-def language_of(name: str, precision: str) -> tuple[Language, str]:
-    """C as the functions around `name` write it, and its type of numbers."""
+def language_of(name: str, precision: str) -> Language:
+    """C as the functions around `name` write it."""
     real = "float" if choice("precision", precision, ("double", "single")) == "single" else "double"
-    language = Language(
-        literal=double if real == "double" else lambda value: single(value) + "f",
+    f = "f" if real == "float" else ""
+    return Language(
+        real=real,
+        functions=calls(lambda function: NAMES.get(function, function) + f),
+        literal=(lambda value: single(value) + "f") if f else double,
         put="{} = {};",
         let=f"{real} {{}} = {{}};",
-        heads=HEADS,
+        heads=BRACES,
         limited=f"{name}_limited({{}}, {{}}, {{}})",
         chosen="{} ? {} : {}",
         usable=f"{name}_usable({{}})",
@@ -117,7 +132,6 @@ def language_of(name: str, precision: str) -> tuple[Language, str]:
         register="memory->{}",
         clipped="score < {0} ? {0} : score > {1} ? {1} : score <= {1} ? score : {2}",  # NaN is not
     )
-    return language, real
 
 
 def precision_note(tree: Tree, precision: str) -> list[str]:
@@ -138,10 +152,25 @@ def includes(body: list[str], main: bool) -> list[str]:
     return ["", *headers, ""] if headers else [""]
 
 
-# -- nested ifs --------------------------------------------------------------------------------------------------------
+# -- a table, and nested ifs -------------------------------------------------------------------------------------------
 
-def _ifs(policy: Policy, name: str, real: str, language: Language, cut: Callable[[int], str]) -> list[str]:
-    tree, literal = policy.rules, language.literal
+
+def _table(policy: Policy, language: Language, cut: Callable[[int], str]) -> list[str]:
+    """It reads variables by their number: features stand behind what is observed."""
+    body = table_lines(policy.rules, language, cut)
+    if policy.problem.features is None:
+        return body
+    d, raw = len(policy.problem.state), len(policy.problem.measured)
+    words = [f"seen[{j}]" for j in range(d)]
+    filled = [f"    {words[j]} = obs[{j}];" for j in range(raw)]
+    filled += [f"    {words[j]} = {text};" for j, text in formulas_of(policy, language, words, every=True)]
+    body = [re.sub(r"\bobs\[", "seen[", line) for line in body]
+    first = next(k for k, line in enumerate(body) if "while (" in line)
+    return [f"    {language.real} seen[{d}];", *body[:first], *filled, "", *body[first:]]
+
+
+def _ifs(policy: Policy, name: str, language: Language, cut: Callable[[int], str]) -> list[str]:
+    tree, literal, real = policy.rules, language.literal, language.real
     own = {"score", "best", "value"} if tree.laws is not None else set()
     words = identifiers(policy.words.names, C_WORDS | {"obs", "action", name} | own)
     outputs = [f"action[{axis}]" for axis in range(tree.actions.shape[1])]
@@ -159,21 +188,18 @@ def _ifs(policy: Policy, name: str, real: str, language: Language, cut: Callable
 
     raw, used = len(policy.problem.measured), needed(policy)
     read = [f"    const {real} {word} = obs[{j}];" for j, word in enumerate(words[:raw]) if j in used]
-    for j, text in formulas_of(policy, c_grammar(literal, real), words):
-        read.append(f"    const {real} {words[j]} = {text};")
-    body = nested(tree, words, language, lambda leaf: leaf_lines(tree, leaf, words, outputs, language, stepped), 1, cut)
-    return [*(read or ["    (void)obs;"]), *_declared(tree, body, real, literal), "", *body]
+    read += [f"    const {real} {words[j]} = {text};" for j, text in formulas_of(policy, language, words)]
 
+    def leaf_of(leaf: int) -> list[str]:
+        return leaf_lines(tree, leaf, words, outputs, language, stepped)
 
-def _declared(tree: Tree, body: Sequence[str], real: str, literal: Callable[[float], str]) -> list[str]:
-    """What the statements of laws need."""
-    if tree.laws is None:
-        return []
-    lines = [f"    {real} {word};" for word in ("best", "score") if any(f"    {word} = " in line for line in body)]
-    if any("value[" in line for line in body):
-        values = ", ".join(literal(value) for value in tree.laws.values.tolist())
-        lines.append(f"    static const {real} value[{len(tree.laws.values)}] = {{{values}}};")
-    return lines
+    body = nested(tree, BRACES, 1, leaf_of, condition_of(tree, words, language, cut))
+    needed_words = ("best", "score") if tree.laws is not None else ()
+    declared = [f"    {real} {word};" for word in needed_words if any(f"    {word} = " in line for line in body)]
+    if tree.laws is not None and any("value[" in line for line in body):
+        values = ", ".join(map(literal, tree.laws.values.tolist()))
+        declared.append(f"    static const {real} value[{len(tree.laws.values)}] = {{{values}}};")
+    return [*(read or ["    (void)obs;"]), *declared, "", *body]
 
 
 def main_lines(taken: int, axes: int, remembers: bool, name: str, real: str) -> list[str]:

@@ -12,19 +12,19 @@ from spaql.policy.words import one_line
 FAR_SINGLE = 1e18  # times a gain as large, it still is a float
 
 
-def loop_lines(signals: Signals, name: str, real: str, language: Language) -> list[str]:
+def loop_lines(signals: Signals, name: str, language: Language) -> list[str]:
     """Declarations and functions that follow the law `name`."""
-    step = loop_step(signals, name, language)
+    step, real = loop_step(signals, name, language), language.real
     head = f"void {name}_step({name}_memory *memory, const {real} *input, {real} *output)"
     return [
         "",
-        *c_comment(_facts(signals, name, far_literal(real, language))),
+        *c_comment(_facts(signals, name, far_literal(language))),
         *memory_lines(step, name, real),
         "",
         f"void {name}_init({name}_memory *memory);",
         f"{head};",
         "",
-        *helper_lines([step], name, real, language),
+        *helper_lines([step], name, language),
         f"void {name}_init({name}_memory *memory)",
         "{",
         "    memory->started = 0;",
@@ -32,7 +32,7 @@ def loop_lines(signals: Signals, name: str, real: str, language: Language) -> li
         "}",
         "",
         head,
-        *step_body(signals, step, name, real, language),
+        *step_body(signals, step, name, language),
     ]
 
 
@@ -50,9 +50,10 @@ def memory_lines(step: Step, name: str, real: str) -> list[str]:
     return ["typedef struct {", "    int started;", *registers, f"}} {name}_memory;"]
 
 
-def helper_lines(steps: Sequence[Step], name: str, real: str, language: Language, usable: bool = False) -> list[str]:
+def helper_lines(steps: Sequence[Step], name: str, language: Language, usable: bool = False) -> list[str]:
     """The functions that steps call; `usable`: others call that one."""
-    far, head = far_literal(real, language), f"static {real} {name}_limited({real} value, {real} low, {real} high)"
+    real, far = language.real, far_literal(language)
+    head = f"static {real} {name}_limited({real} value, {real} low, {real} high)"
     checked = [f"static int {name}_usable({real} value)", "{"]
     checked += [f"    return value >= -{far} && value <= {far};", "}", ""]
     limited = [head, "{", "    return value < low ? low : value > high ? high : value;", "}", ""]
@@ -60,15 +61,13 @@ def helper_lines(steps: Sequence[Step], name: str, real: str, language: Language
     return [*(checked if usable or any(step.inputs for step in steps) else []), *(limited if clips else [])]
 
 
-def far_literal(real: str, language: Language) -> str:
-    return language.literal(FAR_SINGLE if real == "float" else FAR)
+def far_literal(language: Language) -> str:
+    return language.literal(FAR_SINGLE if language.real == "float" else FAR)
 
 
-def step_body(
-    signals: Signals, step: Step, law: str, real: str, language: Language, inside: str = ""
-) -> list[str]:
+def step_body(signals: Signals, step: Step, law: str, language: Language, inside: str = "") -> list[str]:
     """What a step does. `inside`: a function of `obs`; the step then returns why the law must not act, or 0."""
-    reads = any("input[" in line for line in step.inputs)
+    reads, real = any("input[" in line for line in step.inputs), language.real
     return [
         "{",
         f"    {real} obs[{len(step.observation)}];",

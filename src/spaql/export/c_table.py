@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from spaql.export.programs import Language
 from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, LeafLaws
 from spaql.trees.regions import neutral_of
 from spaql.trees.tree import LEAF, Tree, walk
@@ -11,12 +12,13 @@ WIDTH = 118
 Literal = Callable[[float], str]
 
 
-def table_lines(tree: Tree, real: str, cut: Callable[[int], str], literal: Literal) -> list[str]:
+def table_lines(tree: Tree, language: Language, cut: Callable[[int], str]) -> list[str]:
     """Constant arrays and a loop. Nodes are in the order of a walk, the low side first.
 
     So the low child of a node is the next one, and only the high child is stored.
     """
     d, axes, laws = tree.variables, tree.actions.shape[1], tree.laws
+    real, literal = language.real, language.literal
     order = [node for node, _ in walk(tree)]
     place = {node: i for i, node in enumerate(order)}
     feature, high = tree.nodes["feature"].tolist(), tree.nodes["high"].tolist()
@@ -49,7 +51,7 @@ def table_lines(tree: Tree, real: str, cut: Callable[[int], str], literal: Liter
         "",
         *_loop(real, d, bool(sums), literal(0.0)),
         *(f"    action[{axis}] = value[child[node]][{axis}];" for axis in range(axes if laws is None else 0)),
-        *([] if laws is None else assign_law(laws, d, real, literal)),
+        *([] if laws is None else assign_law(laws, d, language)),
     ]
 
 
@@ -90,9 +92,10 @@ def law_rows(laws: LeafLaws, rows: Sequence[Sequence[float]]) -> dict[str, list[
     return arrays | {"value": [laws.values.tolist()]}
 
 
-def assign_law(laws: LeafLaws, d: int, real: str, literal: Literal) -> list[str]:
+def assign_law(laws: LeafLaws, d: int, language: Language) -> list[str]:
     """The action by the law in row `child[node]`."""
-    zero, last = literal(0.0), len(laws.values) - 1
+    real, literal, last = language.real, language.literal, len(laws.values) - 1
+    zero = literal(0.0)
     applied = {
         CLIP: [
             "        action[k] = score < range[k][0] ? range[k][0] : score > range[k][1] ? range[k][1] :",

@@ -7,6 +7,7 @@ interval arithmetic in exact fractions over the ranges of the observation, is th
 """
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.export.heading import C_WORDS, c_comment, facts, identifiers, labelled
-from spaql.export.programs import indented
+from spaql.export.programs import BRACES, nested
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.plants.axes import Axis
@@ -22,7 +23,7 @@ from spaql.policy.digits import number
 from spaql.policy.policy import Policy
 from spaql.policy.words import action_names, action_units, one_line
 from spaql.trees.laws import CLIP, SCORES, THRESHOLD
-from spaql.trees.regions import branches, constant_of, deepest_level
+from spaql.trees.regions import constant_of, deepest_level
 
 LARGEST = 2**15 - 1  # of 16 bits
 MOST = 2**30  # of a sum, which leaves a bit for rounding it
@@ -156,23 +157,17 @@ def to_fixed_point(policy: Policy, name: str) -> str:
     """`void controller(const int16_t *obs, int16_t *action)`, and in its comment the units and the bound."""
     fixed, tree = fixed_point(policy), policy.rules
     words = identifiers(policy.words.names, C_WORDS | {"obs", "action", name, "sum", "best"})
-    used = set[int]()
 
-    def plain(node: int, feature: int) -> str:
-        used.add(feature)
+    def test(node: int) -> str:
+        feature = int(tree.nodes["feature"][node])
+        if feature == tree.variables:
+            return f"{_text(fixed.tests[node], words)} >= 0"
         return f"{words[feature]} >= {_first(float(tree.nodes['cut'][node]), fixed.observed[feature])}"
 
-    lines = list[str]()
-    for what, level, node in branches(tree):
-        if what == "leaf":
-            lines += indented(_leaf(policy, fixed, node, words, used), 1 + level)
-        elif what in ("if", "elif"):
-            feature = int(tree.nodes["feature"][node])
-            test = plain(node, feature) if feature < tree.variables else f"{_text(fixed.tests[node], words, used)} >= 0"
-            lines.append("    " * (1 + level) + ("if " if what == "if" else "} else if ") + f"({test}) {{")
-        else:
-            lines.append("    " * (1 + level) + {"else": "} else {", "end": "}"}[what])
-    read = [f"    const int32_t {words[j]} = obs[{j}];" for j in sorted(used)] or ["    (void)obs;"]
+    lines = nested(tree, BRACES, 1, lambda leaf: _leaf(policy, fixed, leaf, words), test)
+    said = set(re.findall(r"\w+", " ".join(lines)))
+    read = [f"    const int32_t {word} = obs[{j}];" for j, word in enumerate(words) if word in said]
+    read = read or ["    (void)obs;"]
     own = [f"    int32_t {word};" for word in ("best", "sum") if any(f"{word} = " in line for line in lines)]
     signature = f"void {name}(const int16_t *obs, int16_t *action)"
     comment = c_comment([*facts(policy)[:-2], "", *_said(policy, fixed)])
@@ -216,11 +211,10 @@ def _first(cut: float, digits: int) -> int:
     return min(max(math.ceil(Fraction(cut) * Fraction(2) ** digits), -LARGEST - 1), LARGEST + 1)
 
 
-def _text(each: FixedSum, words: Sequence[str], used: set[int]) -> str:
+def _text(each: FixedSum, words: Sequence[str]) -> str:
     terms = ""
     for j, gain in enumerate(each.gains):
         if gain:
-            used.add(j)
             sign = (" - " if gain < 0 else " + ") if terms else ("-" if gain < 0 else "")
             terms += f"{sign}{abs(gain)} * {words[j]}"
     constant = f"{' - ' if each.offset < 0 else ' + '}{abs(each.offset)}" if each.offset else ""
@@ -231,7 +225,7 @@ def _bracketed(value: int) -> str:
     return f"({value})" if value < 0 else str(value)
 
 
-def _leaf(policy: Policy, fixed: FixedPoint, leaf: int, words: Sequence[str], used: set[int]) -> list[str]:
+def _leaf(policy: Policy, fixed: FixedPoint, leaf: int, words: Sequence[str]) -> list[str]:
     """What a leaf applies."""
     tree, laws = policy.rules, policy.rules.laws
     ends = [end.tolist() for end in policy.problem.actions.bounds]
@@ -253,22 +247,22 @@ def _leaf(policy: Policy, fixed: FixedPoint, leaf: int, words: Sequence[str], us
             finer = each.digits - fixed.applied[axis]
             least, most = unit(ends[0][axis], axis), unit(ends[1][axis], axis)
             low, high = least * 2**finer, most * 2**finer
-            lines.append(f"sum = {_text(each, words, used)};")
+            lines.append(f"sum = {_text(each, words)};")
             lines.append(f"sum = sum < {low} ? {low} : sum > {high} ? {high} : sum;")
             if finer:  # of what is not negative: what a shift of other numbers does, C leaves open
                 positive = f"((uint32_t)(sum - {_bracketed(low)}) + {2 ** (finer - 1)})"
                 lines.append(f"sum = (int32_t)({positive} >> {finer}) + {_bracketed(least)};")
             lines.append(f"{output} = (int16_t)sum;")
         elif laws.kind == THRESHOLD:
-            lines.append(f"{output} = {_text(fixed.laws[leaf, 0], words, used)} >= 0 ? {values[-1]} : {values[0]};")
+            lines.append(f"{output} = {_text(fixed.laws[leaf, 0], words)} >= 0 ? {values[-1]} : {values[0]};")
         elif laws.kind == SCORES:
             for k, value in enumerate(values):
-                text = _text(fixed.laws[leaf, k], words, used)
+                text = _text(fixed.laws[leaf, k], words)
                 better = ["if (sum > best) {", "    best = sum;", f"    {output} = {value};", "}"]
                 lines += [f"sum = {text};", *better] if k else [f"best = {text};", f"{output} = {value};"]
         else:
             each = fixed.laws[leaf, 0]
-            lines += [f"sum = {_text(each, words, used)};", f"{output} = {values[0]};"]
+            lines += [f"sum = {_text(each, words)};", f"{output} = {values[0]};"]
             for k, value in enumerate(values[1:], 1):  # scores from k - 1/2 on
                 border = math.ceil(Fraction(2 * k - 1, 2) * Fraction(2) ** each.digits)
                 lines += [f"if (sum >= {border}) {{", f"    {output} = {value};", "}"]

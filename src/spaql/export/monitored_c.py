@@ -19,7 +19,7 @@ from spaql.export.monitor_parts import (
     sides_of,
     written,
 )
-from spaql.export.programs import Step, indented
+from spaql.export.programs import Language, Step, indented
 from spaql.export.sizes import with_sizes
 from spaql.ground.checks import flag
 from spaql.policy.policy import Policy
@@ -32,7 +32,8 @@ def to_c(
     """C99 source with `controller_init`, `_step`, `_request` and `_reset`, all of a `controller_memory`."""
     sides, flagged = sides_of(policy, monitor), flag("main", main)
     checked_name(name, C_WORDS)
-    language, real = language_of(name, precision)
+    language = language_of(name, precision)
+    real = language.real
     parts = {"law": sides.law, "fallback": sides.fallback}
     bodies = {part: law_body(written(side), f"{name}_{part}", precision, form) for part, side in parts.items()}
     steps: dict[str, Step] = {}
@@ -60,13 +61,13 @@ def to_c(
     lines += [f"    const {real} {words[j]} = obs[{j}];" for j in used]
     lines += [f"    const {real} {word} = {total};" for word, total in zip(sides.sums(), sums, strict=True)]
     lines += ["", "    return " + "\n        && ".join(tests) + ";", "}", ""]
-    lines += helper_lines(list(steps.values()), name, real, language, usable=True)
-    lines += _c_law_step(sides, steps, name, real)
+    lines += helper_lines(list(steps.values()), name, language, usable=True)
+    lines += _c_law_step(sides, steps, name, language)
     if "fallback" in steps and sides.fallback.signals is not None:
         own = f"{name}_fallback"
         lines.append(f"static void {own}_step({own}_memory *memory, const {real} *input, {real} *output)")
-        lines += [*step_body(sides.fallback.signals, steps["fallback"], own, real, language), ""]
-    lines += _c_switch(sides, steps, name, real)
+        lines += [*step_body(sides.fallback.signals, steps["fallback"], own, language), ""]
+    lines += _c_switch(sides, steps, name, language)
     if flagged:
         lines += ["", *main_lines(len(sides.inputs), len(sides.outputs), True, name, real)]
     text = "\n".join(lines) + "\n"
@@ -87,12 +88,12 @@ def _c_memory(sides: Sides, steps: dict[str, Step], name: str, real: str) -> lis
     ]
 
 
-def _c_law_step(sides: Sides, steps: dict[str, Step], name: str, real: str) -> list[str]:
+def _c_law_step(sides: Sides, steps: dict[str, Step], name: str, language: Language) -> list[str]:
     """Returns why the law must not act, or 0."""
+    real = language.real
     if sides.law.signals is not None:
         head = f"static int {name}_law_step({name}_law_memory *memory, const {real} *input, {real} *output)"
-        language = language_of(name, "single" if real == "float" else "double")[0]
-        body = step_body(sides.law.signals, steps["law"], f"{name}_law", real, language, f"{name}_inside")
+        body = step_body(sides.law.signals, steps["law"], f"{name}_law", language, f"{name}_inside")
         return [head, *body, ""]
     return [
         f"static int {name}_law_step(const {real} *input, {real} *output)",
@@ -108,7 +109,7 @@ def _c_law_step(sides: Sides, steps: dict[str, Step], name: str, real: str) -> l
     ]
 
 
-def _c_switch(sides: Sides, steps: dict[str, Step], name: str, real: str) -> list[str]:
+def _c_switch(sides: Sides, steps: dict[str, Step], name: str, language: Language) -> list[str]:
     def anew(part: str) -> list[str]:
         """Whoever takes over begins as at its first step, but knows what was applied last."""
         if not sides.remembers:
@@ -121,7 +122,7 @@ def _c_switch(sides: Sides, steps: dict[str, Step], name: str, real: str) -> lis
             begun.append(f"{place}.started = 0;")
         return ["if (memory->fresh) {", *indented([*begun, "memory->fresh = 0;"]), "}"]
 
-    language = language_of(name, "single" if real == "float" else "double")[0]
+    real = language.real
     own = {part: f"&memory->of_{part}, " if part in steps else "" for part in ("law", "fallback")}
     fallback = f"{name}_fallback{'_step' if 'fallback' in steps else ''}"
     last = [f"memory->last[{j}] = {language.literal(value)};" for j, value in enumerate(sides.first)]

@@ -9,13 +9,11 @@ import json
 import re
 import zipfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from spaql.export import KINDS, export
 from spaql.export.heading import C_WORDS, checked_name, labelled, title
-from spaql.export.model_fmu import model_fmu
-from spaql.export.source_fmu import ProgramInterface, fmu_files, interface_of
+from spaql.export.source_fmu import ProgramInterface, fmu_files, interface_of, model_fmu
 from spaql.gp.model_plant import ModelPlant
 from spaql.ground.arrays import Array
 from spaql.ground.checks import checked_path, choice
@@ -60,11 +58,7 @@ def write_package(path: Any, files_by_name: Mapping[str, str]) -> None:
         return
     for file, text in files_by_name.items():
         (place / file).parent.mkdir(parents=True, exist_ok=True)
-        _write(place / file, text.encode())
-
-
-def _write(path: Path, data: bytes) -> None:
-    write_whole(path, lambda target: target.write(data))
+        write_whole(place / file, lambda target, text=text: target.write(text.encode()))
 
 
 # -- Arduino and PlatformIO --------------------------------------------------------------------------------------------

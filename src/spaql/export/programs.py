@@ -12,14 +12,20 @@ bounds, and control goes on with the first good measurement.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from spaql.export.heading import affine, identifiers, weighted_sum
+from spaql.plants.formula_tracing import FUNCTIONS
+from spaql.plants.formulas import SEVERAL, Grammar
 from spaql.plants.limits import excludes
 from spaql.plants.memory import Register, Sum
 from spaql.plants.signals import Signals, total
+from spaql.policy.policy import Policy
 from spaql.trees.laws import CLIP, SCORES, LeafLaws
 from spaql.trees.regions import branches, constant_of, neutral_of
 from spaql.trees.tree import Tree
 
+BRACES = {"if": "if ({}) {{", "elif": "}} else if ({}) {{", "else": "}} else {{", "end": "}}"}  # heads of C
 # what the comments of exported loops say; "{}" is the largest number that is used
 UNUSABLE = (
     "While an input is NaN, infinite or beyond {}: the last action is held, the memory takes in",
@@ -41,7 +47,19 @@ class Language(NamedTuple):
     true: str
     unless: str  # condition, usable: the condition holds, or it is not known
     register: str  # its name
+    functions: Mapping[str, str]  # of formulas, by name: their call; "{}" are its arguments
     clipped: str = ""  # low, high, neutral: the score within these ends, the last one if it is not a number
+    real: str = ""  # the type of numbers
+
+    @property
+    def grammar(self) -> Grammar:
+        """How formulas are written."""
+        return Grammar(self.functions, self.chosen, self.literal)
+
+
+def calls(name_of: Callable[[str], str]) -> dict[str, str]:
+    """The functions of formulas by the names that a language gives them."""
+    return {name: f"{name_of(name)}({', '.join(['{}'] * SEVERAL.get(name, 1))})" for name in FUNCTIONS}
 
 
 def indented(lines: Iterable[str], levels: int = 1) -> list[str]:
@@ -49,20 +67,33 @@ def indented(lines: Iterable[str], levels: int = 1) -> list[str]:
 
 
 def nested(
-    tree: Tree, words: Sequence[str], language: Language, leaf: Callable[[int], Iterable[str]], levels: int,
-    cut: Callable[[int], str] | None = None,
-) -> list[str]:  # fmt: skip
-    """Tests in each other, indented by so many levels. `leaf`: its statements; `cut`: the number of a test."""
-    feature, lines = tree.nodes["feature"].tolist(), []
+    tree: Tree, heads: Mapping[str, str], levels: int, leaf: Callable[[int], Iterable[str]], test: Callable[[int], str]
+) -> list[str]:
+    """Tests in each other, indented by so many levels. `leaf`: its statements; `test`: the condition of a node.
+
+    `heads`: those of the language.
+    """
+    lines = []
     for what, level, node in branches(tree):
         if what == "leaf":
             lines += indented(leaf(node), levels + level)
-        elif language.heads[what]:
-            plain = feature[node] < tree.variables
-            tested = words[feature[node]] if plain else weighted_sum(tree, node, words, language.literal)
-            at = language.literal(float(tree.nodes["cut"][node])) if cut is None else cut(node)
-            lines += indented([language.heads[what].format(f"{tested} >= {at}")], levels + level)
+        elif heads[what]:
+            condition = test(node) if what in ("if", "elif") else ""
+            lines += indented([heads[what].format(condition)], levels + level)
     return lines
+
+
+def condition_of(
+    tree: Tree, words: Sequence[str], language: Language, cut: Callable[[int], str] | None = None
+) -> Callable[[int], str]:
+    """The condition of a node; `cut`: its number, where the literal alone would not do."""
+
+    def condition(node: int) -> str:
+        feature = int(tree.nodes["feature"][node])
+        tested = words[feature] if feature < tree.variables else weighted_sum(tree, node, words, language.literal)
+        return f"{tested} >= {language.literal(float(tree.nodes['cut'][node])) if cut is None else cut(node)}"
+
+    return condition
 
 
 def score_text(
@@ -210,3 +241,28 @@ def _parts(symbols: Collection[str], sums: Mapping[str, Sum]) -> set[str]:
             parts.add(symbol)
             wanted += [name for _, name in sums[symbol].terms] if symbol in sums else []
     return parts
+
+
+# -- features: which are needed, and their formulas --------------------------------------------------------------------
+
+
+def formulas_of(policy: Policy, language: Language, words: Sequence[str], every: bool = False) -> list[tuple[int, str]]:
+    """Place and expression of the features that tests and laws look at, or of all; `words`: of all variables."""
+    features = policy.problem.features
+    if features is None:
+        return []
+    wanted = needed(policy)
+    written = enumerate(features.written(language.grammar, words), features.raw)
+    return [(place, text) for place, text in written if every or place in wanted]
+
+
+def needed(policy: Policy) -> set[int]:
+    """The variables that tests and laws look at, with those of which features among them are made."""
+    tree, features = policy.rules, policy.problem.features
+    feature = tree.nodes["feature"]
+    looked = tree.weights[feature == tree.variables].any(axis=0)
+    if tree.laws is not None:
+        looked = looked | tree.laws.gains.any(axis=(0, 1))
+    plain = feature[(feature >= 0) & (feature < tree.variables)]
+    used = {*plain.tolist(), *np.flatnonzero(looked).tolist()}
+    return used if features is None else features.needed(used)

@@ -6,9 +6,19 @@ from types import MappingProxyType
 
 from spaql.export.heading import PYTHON_WORDS, checked_name, double, facts, identifiers
 from spaql.export.monitor_parts import OUTSIDE, UNUSABLE_INPUT
-from spaql.export.programs import UNUSABLE, Language, Step, indented, nested, score_text, step_of
-from spaql.export.written_features import formulas_of, python_grammar
+from spaql.export.programs import (
+    UNUSABLE,
+    Language,
+    Step,
+    condition_of,
+    formulas_of,
+    indented,
+    nested,
+    score_text,
+    step_of,
+)
 from spaql.ground.checks import FAR
+from spaql.plants.formulas import PYTHON
 from spaql.plants.problem import Finite
 from spaql.plants.signals import Signals
 from spaql.policy.policy import Policy
@@ -30,6 +40,7 @@ LANGUAGE = Language(
     true="True",
     unless="{} or not ({})",
     register='memory["{}"]',
+    functions=PYTHON.functions,
 )
 
 
@@ -64,12 +75,13 @@ def _ifs(policy: Policy, name: str) -> list[str]:
     # float(): numbers of NumPy in single precision would round the cut before they compare
     given = words[: len(policy.problem.measured)]
     read = [f"    {', '.join(given)}{',' if len(given) == 1 else ''} = map(float, obs)"]
-    read += [f"    {words[j]} = {text}" for j, text in formulas_of(policy, python_grammar(double), words)]
+    read += [f"    {words[j]} = {text}" for j, text in formulas_of(policy, LANGUAGE, words)]
 
     def leaf_lines(leaf: int) -> list[str]:
         return [f"return {_action(policy, leaf)}"] if laws is None else _law(policy, laws, leaf, words)
 
-    return [*(read if len(tree.nodes) > 1 or own else []), *nested(tree, words, LANGUAGE, leaf_lines, 1)]
+    body = nested(tree, LANGUAGE.heads, 1, leaf_lines, condition_of(tree, words, LANGUAGE))
+    return [*(read if len(tree.nodes) > 1 or own else []), *body]
 
 
 def _table(policy: Policy) -> list[str]:
@@ -92,7 +104,7 @@ def _table(policy: Policy) -> list[str]:
         *lines,
         "    )",
         "    obs = [float(value) for value in obs]",
-        *(f"    obs.append({text})" for _, text in formulas_of(policy, python_grammar(double), seen, every=True)),
+        *(f"    obs.append({text})" for _, text in formulas_of(policy, LANGUAGE, seen, every=True)),
         "    node = nodes[0]",
         "    while len(node) > 1:",
         "        tested, cut, below, above = node",

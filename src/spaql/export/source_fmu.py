@@ -1,22 +1,38 @@
-"""A controller as a source-code FMU of FMI 2 or FMI 3, for co-simulation: its C, fmu.c around it, and a description."""
+"""Source-code FMUs of FMI 2 or FMI 3, for co-simulation, of controllers and of learned models.
+
+The C of either, fmu.c around it, and a description.
+"""
 
 import hashlib
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any, NamedTuple
 from xml.sax.saxutils import quoteattr
 
-from spaql.export.heading import identifiers
+import numpy as np
+
+from spaql.export.heading import c_comment, identifiers
 from spaql.export.monitor_parts import CAUSES
+from spaql.gp.model_plant import ModelPlant
+from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.plants.axes import Axis
+from spaql.plants.problem import Problem
 from spaql.plants.statements import dt_of
 from spaql.policy.policy import Policy
-from spaql.policy.words import action_names, action_units, one_line
+from spaql.policy.words import action_names, action_units, one_line, variable_names, variable_units
 from spaql.version import __version__
 
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>'
-FLAGS = (("request", "input", "the fallback acts from now on"), ("reset", "input", "becomes true: the law acts again"))
-READ = (("fallback", "the fallback acts, until a reset"), ("trips", "how often the fallback has taken over"))
+KINDS = {2: ("Real", "Boolean", "Integer"), 3: ("Float64", "Boolean", "Int32")}  # types by the version of FMI
+FLAG, COUNT = 1, 2  # their places
+OF_MONITOR = (
+    (FLAG, "request", "input", ' start="false"', "the fallback acts from now on"),
+    (FLAG, "reset", "input", ' start="false"', "becomes true: the law acts again"),
+    (FLAG, "fallback", "output", "", "the fallback acts, until a reset"),
+    (COUNT, "trips", "output", "", "how often the fallback has taken over"),
+    (COUNT, "cause", "output", "", ", ".join(f"{code}: {text}" for code, text in CAUSES.items())),
+)
 
 
 class ProgramInterface(NamedTuple):
@@ -47,7 +63,7 @@ def fmu_files(about: str, face: ProgramInterface, source: str, name: str, major:
     token = "{" + hashlib.sha256(source.encode()).hexdigest()[:32] + "}"
     wrapper = "\n".join([f'#include "{name}.c"', "", *_macros(face, name, major), ""])
     wrapper += files("spaql.export").joinpath("fmu.c").read_text("utf-8")
-    described = (_description_2 if major == 2 else _description_3)(about, face, name, token)
+    described = _description(about, face, name, token, major)
     packed = {"modelDescription.xml": described, f"sources/{name}.c": source, "sources/fmu.c": wrapper}
     if major == 3:
         packed["sources/buildDescription.xml"] = "\n".join(
@@ -96,20 +112,6 @@ def _macros(face: ProgramInterface, name: str, major: int) -> list[str]:
     return lines
 
 
-def _words(face: ProgramInterface) -> list[str]:
-    """Names of inputs and outputs, all different, alike to the names people read."""
-    own = {"request", "reset", "fallback", "trips", "cause", "time"}
-    return identifiers([axis.name for axis in (*face.inputs, *face.outputs)], own)
-
-
-def _described(about: str, face: ProgramInterface) -> tuple[str, str, str]:
-    said = quoteattr(about)
-    units = sorted({axis.unit for axis in (*face.inputs, *face.outputs) if axis.unit})
-    unit_lines = [f"    <Unit name={quoteattr(one_line(unit))}/>" for unit in units]
-    definitions = "\n".join(["  <UnitDefinitions>", *unit_lines, "  </UnitDefinitions>"]) if units else ""
-    return said, definitions, f'  <DefaultExperiment startTime="0.0" stepSize="{face.dt!r}"/>'
-
-
 def _number(axis: Axis, is_input: bool) -> str:
     """Attributes: a start for inputs, the range of outputs, if they have one."""
     unit = f" unit={quoteattr(one_line(axis.unit))}" if axis.unit else ""
@@ -121,92 +123,148 @@ def _number(axis: Axis, is_input: bool) -> str:
     return f'{unit} start="{float(middle)!r}"'
 
 
-def _description_2(about: str, face: ProgramInterface, name: str, token: str) -> str:
-    said, units, experiment = _described(about, face)
-    words, count, lines = _words(face), len(face.inputs), list[str]()
-
-    def variable(word: str, at: int, causality: str, kind: str, about: str = "") -> str:
-        how = 'variability="discrete" initial="calculated"' if causality == "output" else 'variability="discrete"'
-        text = f" description={quoteattr(one_line(about))}" if about else ""
-        head = f'<ScalarVariable name="{word}" valueReference="{at}" causality="{causality}" {how}{text}>'
-        return f"    {head}{kind}</ScalarVariable>"
-
-    for at, (word, axis) in enumerate(zip(words, (*face.inputs, *face.outputs), strict=True)):
-        causality = "input" if at < count else "output"
-        lines.append(variable(word, at, causality, f"<Real{_number(axis, at < count)}/>", axis.name))
-    at, outputs = len(words), list(range(count + 1, len(words) + 1))
-    if face.monitored:
-        for j, (word, causality, meaning) in enumerate(FLAGS):
-            lines.append(variable(word, at + j, causality, '<Boolean start="false"/>', meaning))
-        lines.append(variable("fallback", at + 2, "output", "<Boolean/>", READ[0][1]))
-        lines.append(variable("trips", at + 3, "output", "<Integer/>", READ[1][1]))
-        lines.append(variable("cause", at + 4, "output", "<Integer/>", _causes()))
-        outputs += [at + 3, at + 4, at + 5]
-    unknown = "".join(f'<Unknown index="{index}"/>' for index in outputs)
+def _description(about: str, face: ProgramInterface, name: str, token: str, major: int) -> str:
+    """The variables are inputs, outputs, then those of the monitor; references of their values are their places."""
+    axes, count, lines = (*face.inputs, *face.outputs), len(face.inputs), list[str]()
+    own = {"request", "reset", "fallback", "trips", "cause", "time"}
+    words = identifiers([axis.name for axis in axes], own)  # all different, alike to the names people read
+    variables = [
+        (0, word, "input" if at < count else "output", _number(axis, at < count), axis.name)
+        for at, (word, axis) in enumerate(zip(words, axes, strict=True))
+    ]
+    variables += OF_MONITOR if face.monitored else ()
+    for at, (place, word, causality, attributes, meaning) in enumerate(variables):
+        kind, how = KINDS[major][place], 'variability="discrete"'
+        how += ' initial="calculated"' if causality == "output" else ""
+        head = f'name="{word}" valueReference="{at}" causality="{causality}" {how}'
+        text = f"description={quoteattr(one_line(meaning))}"
+        if major == 2:
+            lines.append(f"    <ScalarVariable {head} {text}><{kind}{attributes}/></ScalarVariable>")
+        else:
+            lines.append(f"    <{kind} {head}{attributes} {text}/>")
+    outputs = [at for at, variable in enumerate(variables) if variable[2] == "output"]
+    begin = f'modelName="{name}" {"guid" if major == 2 else "instantiationToken"}="{token}"'
+    begin += f' description={quoteattr(about)} generationTool="spaql {__version__}"'
+    can = f'modelIdentifier="{name}" canHandleVariableCommunicationStepSize="true"'
+    if major == 2:
+        unknown = "".join(f'<Unknown index="{at + 1}"/>' for at in outputs)
+        structure = [f"<Outputs>{unknown}</Outputs>", f"    <InitialUnknowns>{unknown}</InitialUnknowns>"]
+        begin += ' variableNamingConvention="flat"'
+        simulation = [f'  <CoSimulation {can} canGetAndSetFMUstate="true">']
+        simulation += ['    <SourceFiles><File name="fmu.c"/></SourceFiles>', "  </CoSimulation>"]
+    else:
+        time = f'name="time" valueReference="{len(words) + 5}" causality="independent" variability="continuous"'
+        lines.append(f"    <Float64 {time}/>")
+        shown = [f'<{kind} valueReference="{at}"/>' for kind in ("Output", "InitialUnknown") for at in outputs]
+        structure, simulation = ["".join(shown)], [f'  <CoSimulation {can} canGetAndSetFMUState="true"/>']
+    units = sorted({axis.unit for axis in axes if axis.unit})
+    named = [f"    <Unit name={quoteattr(one_line(unit))}/>" for unit in units]
     return "\n".join(
         [
             HEAD,
-            f'<fmiModelDescription fmiVersion="2.0" modelName="{name}" guid="{token}" description={said}'
-            f' generationTool="spaql {__version__}" variableNamingConvention="flat">',
-            f'  <CoSimulation modelIdentifier="{name}" canHandleVariableCommunicationStepSize="true"'
-            ' canGetAndSetFMUstate="true">',
-            '    <SourceFiles><File name="fmu.c"/></SourceFiles>',
-            "  </CoSimulation>",
-            *([units] if units else []),
-            experiment,
+            f'<fmiModelDescription fmiVersion="{major}.0" {begin}>',
+            *simulation,
+            *(["  <UnitDefinitions>", *named, "  </UnitDefinitions>"] if units else []),
+            f'  <DefaultExperiment startTime="0.0" stepSize="{face.dt!r}"/>',
             "  <ModelVariables>",
             *lines,
             "  </ModelVariables>",
-            f"  <ModelStructure><Outputs>{unknown}</Outputs>",
-            f"    <InitialUnknowns>{unknown}</InitialUnknowns></ModelStructure>",
+            "\n".join(["  <ModelStructure>" + structure[0], *structure[1:]]) + "</ModelStructure>",
             "</fmiModelDescription>",
             "",
         ]
     )
 
 
-def _causes() -> str:
-    return ", ".join(f"{code}: {text}" for code, text in CAUSES.items())
+# -- a learned model: the mean of its Gaussian processes, in C, without noise ------------------------------------------
+#
+# As python_form.py writes a model in Python: inputs in units, one function per variable, held in the box of the data.
 
 
-def _description_3(about: str, face: ProgramInterface, name: str, token: str) -> str:
-    said, units, experiment = _described(about, face)
-    words, count, lines = _words(face), len(face.inputs), list[str]()
+def model_fmu(problem: Problem, plant: ModelPlant, start: Array, dt: float, name: str, major: int) -> dict[str, str]:
+    """The files of the FMU: actions are its inputs, observed variables its outputs, which begin at `start`."""
+    shown = zip(variable_names(problem), variable_units(problem), problem.state, strict=True)
+    outputs = tuple(replace(axis, name=word, unit=unit, period=None) for word, unit, axis in shown)
+    low, high = problem.actions.bounds
+    taken = zip(action_names(problem), action_units(problem), low.tolist(), high.tolist(), strict=True)
+    inputs = tuple(Axis(word, least, most, unit=unit) for word, unit, least, most in taken)
+    face = ProgramInterface(inputs, outputs, True, False, dt)
+    return fmu_files(one_line(problem.summary), face, _source(problem, plant, start, name), name, major)
 
-    def variable(kind: str, word: str, at: int, causality: str, more: str, about: str) -> str:
-        how = 'variability="discrete" initial="calculated"' if causality == "output" else 'variability="discrete"'
-        text = f"description={quoteattr(one_line(about))}"
-        return f'    <{kind} name="{word}" valueReference="{at}" causality="{causality}" {how}{more} {text}/>'
 
-    for at, (word, axis) in enumerate(zip(words, (*face.inputs, *face.outputs), strict=True)):
-        causality = "input" if at < count else "output"
-        lines.append(variable("Float64", word, at, causality, _number(axis, at < count), axis.name))
-    at, outputs = len(words), list(range(count, len(words)))
-    if face.monitored:
-        for j, (word, causality, meaning) in enumerate(FLAGS):
-            lines.append(variable("Boolean", word, at + j, causality, ' start="false"', meaning))
-        lines.append(variable("Boolean", "fallback", at + 2, "output", "", READ[0][1]))
-        lines.append(variable("Int32", "trips", at + 3, "output", "", READ[1][1]))
-        lines.append(variable("Int32", "cause", at + 4, "output", "", _causes()))
-        outputs += [at + 2, at + 3, at + 4]
-    time = f'name="time" valueReference="{at + 5}" causality="independent" variability="continuous"'
-    lines.append(f"    <Float64 {time}/>")
-    known = [f'<Output valueReference="{index}"/>' for index in outputs]
-    known += [f'<InitialUnknown valueReference="{index}"/>' for index in outputs]
-    return "\n".join(
-        [
-            HEAD,
-            f'<fmiModelDescription fmiVersion="3.0" modelName="{name}" instantiationToken="{token}" description={said}'
-            f' generationTool="spaql {__version__}">',
-            f'  <CoSimulation modelIdentifier="{name}" canHandleVariableCommunicationStepSize="true"'
-            ' canGetAndSetFMUState="true"/>',
-            *([units] if units else []),
-            experiment,
-            "  <ModelVariables>",
-            *lines,
-            "  </ModelVariables>",
-            f"  <ModelStructure>{''.join(known)}</ModelStructure>",
-            "</fmiModelDescription>",
-            "",
+def _source(problem: Problem, plant: ModelPlant, start: Array, name: str) -> str:
+    d, axes, numbers = plant.sizes.d, plant.sizes.axes, plant.numbers
+    lines = [*c_comment([f"Learned model: {one_line(problem.summary)}.", "The mean, without noise."]), ""]
+    lines += ["#include <math.h>", "", f"typedef struct {{ double x[{d}]; }} {name}_memory;", ""]
+    moving = [j for j in range(d) if numbers.shift[j] == 0.0 and numbers.turn[j] >= 0.0]
+    for j in moving:
+        lines += _value(plant, j)
+    lines += [f"static void {name}_init({name}_memory *memory)", "{"]
+    lines += [f"    memory->x[{j}] = {float(start[j])!r};" for j in range(d)]
+    head = f"static void {name}_step({name}_memory *memory, const double *input, double *output)"
+    lines += ["}", "", "/* Shows the state, then moves it on. */", head, "{", "    double *s = memory->x;"]
+    lines += [f"    double z[{d + axes}], t[{d}];"]
+    units = zip(numbers.centre.tolist(), numbers.scale.tolist(), strict=True)
+    lines += [f"    z[{j}] = (s[{j}] - {centre!r}) / {scale!r};" for j, (centre, scale) in enumerate(units)]
+    for k, (middle, half) in enumerate(zip(numbers.middle.tolist(), numbers.half.tolist(), strict=True)):
+        lines.append(f"    z[{d + k}] = (input[{k}] - {middle!r}) / {half!r};")
+    for j in range(d):
+        lines += [f"    {line}" for line in _moved(plant, j)]
+    lines += [f"    output[{j}] = s[{j}];" for j in range(d)]
+    lines += [f"    s[{j}] = t[{j}];" for j in range(d)]
+    return "\n".join([*lines, "}", ""])
+
+
+def _table(name: str, values: Array) -> list[str]:
+    """Constants, a few in a line."""
+    texts = [repr(float(value)) for value in np.ravel(values)]
+    rows = [", ".join(texts[k : k + 6]) for k in range(0, len(texts), 6)]
+    return [f"    static const double {name}[{len(texts)}] = {{", *(f"        {row}," for row in rows), "    };"]
+
+
+def _value(plant: ModelPlant, j: int) -> list[str]:
+    """(G2) of gaussian_process.py for the change of one variable."""
+    numbers, inputs = plant.numbers, plant.sizes.inputs
+    inverse = np.asarray(numbers.inverse[j], float)
+    used = np.flatnonzero(inverse > 0.0).tolist()
+    points, weights = numbers.points[j][used].T, np.asarray(numbers.weights[j][0], float)
+    lines = [f"static double change{j}(const double *z)", "{"]
+    if len(weights):
+        lines += [*_table("weight", weights), *(_table("point", points) if used else [])]
+    lines.append(f"    double sum = {float(numbers.linear[0, j, inputs])!r};")
+    lines += [f"    sum += {float(numbers.linear[0, j, i])!r} * z[{i}];" for i in range(inputs)]
+    if len(weights):
+        lines += [f"    for (int p = 0; p < {len(weights)}; p++) {{", "        double square = 0.0;"]
+        for n, i in enumerate(used):
+            apart = f"point[{len(used)} * p + {n}] - {float(inverse[i])!r} * z[{i}]"
+            lines.append(f"        square += ({apart}) * ({apart});")
+        lines += ["        sum += weight[p] * exp(-0.5 * square);", "    }"]
+    return [*lines, "    return sum;", "}", ""]
+
+
+def _moved(plant: ModelPlant, j: int) -> list[str]:
+    """A variable after a step: copied, on a circle, or within the box of the data."""
+    numbers, d = plant.numbers, plant.sizes.d
+    turn, change = int(numbers.turn[j]), f"change{j}(z)"
+    if turn < 0:  # a sine comes with its cosine
+        return []
+    if numbers.shift[j] > 0.0:
+        k = int(numbers.shift[j]) - 1
+        return [f"t[{j}] = {f's[{k}]' if k < d else f'input[{k - d}]'};"]
+    if turn > 0:
+        i, radius = turn - 1, float(numbers.radius[j])
+        return [
+            "{",
+            f"    const double a = {change}, r = {radius!r} / fmax(sqrt(s[{j}] * s[{j}] + s[{i}] * s[{i}]), 1e-300);",
+            f"    t[{j}] = r * (s[{j}] * cos(a) - s[{i}] * sin(a));",
+            f"    t[{i}] = r * (s[{i}] * cos(a) + s[{j}] * sin(a));",
+            "}",
         ]
-    )
+    begin, length = float(numbers.first[j]), float(numbers.length[j])
+    low, high, centre, scale = (float(part[j]) for part in (numbers.low, numbers.high, numbers.centre, numbers.scale))
+    back = [f"t[{j}] -= {length!r} * floor((t[{j}] - {begin!r}) / {length!r});"] if length > 0.0 else []
+    return [
+        f"t[{j}] = z[{j}] + {change};",
+        *back,
+        f"t[{j}] = {centre!r} + {scale!r} * fmin(fmax(t[{j}], {low!r}), {high!r});",
+    ]

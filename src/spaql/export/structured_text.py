@@ -6,7 +6,10 @@ The loop around a law is a second function block, which holds the memory and cal
 import re
 import sys
 from collections.abc import Callable, Sequence
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
 
+from spaql.export import export
 from spaql.export.heading import (
     ST_WORDS,
     checked_name,
@@ -18,8 +21,18 @@ from spaql.export.heading import (
     range_text,
 )
 from spaql.export.monitor_parts import OUTSIDE, UNUSABLE_INPUT
-from spaql.export.programs import UNUSABLE, Language, indented, leaf_lines, nested, score_text, step_of
-from spaql.export.written_features import formulas_of, st_grammar
+from spaql.export.programs import (
+    UNUSABLE,
+    Language,
+    calls,
+    condition_of,
+    formulas_of,
+    indented,
+    leaf_lines,
+    nested,
+    score_text,
+    step_of,
+)
 from spaql.ground.checks import FAR
 from spaql.ground.errors import SpaqlError
 from spaql.plants.signals import Signals
@@ -27,6 +40,7 @@ from spaql.policy.policy import Policy
 from spaql.trees.laws import CLIP, SCORES, THRESHOLD, LeafLaws
 from spaql.trees.regions import deepest_level, steps_of
 from spaql.trees.tree import Tree
+from spaql.version import __version__
 
 DEEPEST = 100
 
@@ -42,6 +56,8 @@ def st_literal(value: float) -> str:
     return "LREAL#" + (text if "." in text else re.sub("(?=E)", ".0", text))
 
 
+# IEC 61131-3 has no tanh; ATAN2 is of its third edition
+TANH = f"({st_literal(1.0)} - {st_literal(2.0)} / (EXP({st_literal(2.0)} * ({{}})) + {st_literal(1.0)}))"
 LANGUAGE = Language(
     literal=st_literal,
     put="{} := {};",
@@ -54,6 +70,7 @@ LANGUAGE = Language(
     true="TRUE",
     unless="({}) OR NOT ({})",
     register="{}",
+    functions=calls(str.upper) | {"log": "LN({})", "tanh": TANH},
     clipped="LIMIT({0}, SEL(score = score, {2}, score), {1})",  # NaN is not equal to itself
 )
 
@@ -100,10 +117,14 @@ def law_block(policy: Policy, name: str) -> tuple[list[str], list[str], list[str
     lines += ["END_VAR", "VAR_OUTPUT"]
     for j, (word, label, unit) in enumerate(zip(outputs, results, said.action_units, strict=True)):
         lines.append(f"    {word} : LREAL;  (* {clean(labelled(label, unit))}, {choices_text(policy, j)} *)")
-    formulas = formulas_of(policy, st_grammar(st_literal), inputs)
+    formulas = formulas_of(policy, LANGUAGE, inputs)
     lines += ["END_VAR", *_own_variables(tree, [inputs[j] for j, _ in formulas]), ""]
     lines += [f"{inputs[j]} := {text};" for j, text in formulas]
-    lines += nested(tree, inputs, LANGUAGE, lambda leaf: leaf_lines(tree, leaf, inputs, outputs, LANGUAGE, stepped), 0)
+
+    def leaf_of(leaf: int) -> list[str]:
+        return leaf_lines(tree, leaf, inputs, outputs, LANGUAGE, stepped)
+
+    lines += nested(tree, LANGUAGE.heads, 0, leaf_of, condition_of(tree, inputs, LANGUAGE))
     return [*lines, "END_FUNCTION_BLOCK"], inputs[: len(problem.measured)], outputs
 
 
@@ -194,3 +215,75 @@ def _ends(condition: str, cause: int) -> list[str]:
 def arguments(words: Sequence[str], values: Sequence[str]) -> str:
     """Of a call."""
     return ", ".join(f"{word} := {value}" for word, value in zip(words, values, strict=True))
+
+
+# -- the same as PLCopen XML (TC6, version 2.01), which engineering tools of PLCs import -------------------------------
+
+SECTIONS = {"VAR_INPUT": "inputVars", "VAR_OUTPUT": "outputVars", "VAR": "localVars"}
+PLAIN = ("LREAL", "BOOL", "INT", "UDINT")  # types that are elements; others are blocks
+CREATED = "1980-01-01T00:00:00"  # the same policy gives the same bytes
+DECLARED = re.compile(r"^    (\w+) : (\w+)(?: := (.*?))?;(?:  \(\* (.*) \*\))?$", re.MULTILINE)
+SECTION = re.compile(r"^(VAR(?:_INPUT|_OUTPUT)?)\n(.*?)^END_VAR\n", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^(FUNCTION|FUNCTION_BLOCK) (\w+)(?: : (\w+))?\n(.*?)^END_\1$", re.MULTILINE | re.DOTALL)
+
+
+def to_plcopen(policy: Policy, name: str = "controller", monitor: Any = None) -> str:
+    """A project with the blocks of `to_st(name=..., monitor=...)`."""
+    text = export(policy, "st", name=name, monitor=monitor)
+    remarks = re.findall(r"^\(\* (.*) \*\)$", text[: BLOCK.search(text).start()], re.MULTILINE)  # type: ignore[union-attr]
+    scaling = "<scaling x=\"1\" y=\"1\"/>"
+    return "\n".join(
+        [
+            '<?xml version="1.0" encoding="UTF-8"?>',
+            '<project xmlns="http://www.plcopen.org/xml/tc6_0201">',
+            f'  <fileHeader companyName="" productName="spaql" productVersion="{__version__}"'
+            f' creationDateTime="{CREATED}"/>',
+            f"  <contentHeader name={quoteattr(name)}>",
+            f"    <Comment>{escape(chr(10).join(remarks))}</Comment>",
+            f"    <coordinateInfo><fbd>{scaling}</fbd><ld>{scaling}</ld><sfc>{scaling}</sfc></coordinateInfo>",
+            "  </contentHeader>",
+            "  <types>",
+            "    <dataTypes/>",
+            "    <pous>",
+            *(line for block in BLOCK.finditer(text) for line in _pou(*block.groups())),
+            "    </pous>",
+            "  </types>",
+            "  <instances><configurations/></instances>",
+            "</project>",
+            "",
+        ]
+    )
+
+
+def _pou(kind: str, name: str, returned: str | None, body: str) -> list[str]:
+    """One block: its variables, and its statements as text."""
+    lines = [
+        f"      <pou name={quoteattr(name)} pouType=\"{'function' if kind == 'FUNCTION' else 'functionBlock'}\">",
+        "        <interface>",
+    ]
+    lines += [f"          <returnType>{_type(returned)}</returnType>"] if returned else []
+    for section, variables in SECTION.findall(body):
+        tag = SECTIONS[section]
+        lines += [f"          <{tag}>", *map(_variable, DECLARED.findall(variables)), f"          </{tag}>"]
+    statements = SECTION.sub("", body).strip("\n")
+    return [
+        *lines,
+        "        </interface>",
+        f"        <body><ST>{_text(statements)}</ST></body>",
+        "      </pou>",
+    ]
+
+
+def _text(text: str) -> str:
+    return f'<xhtml xmlns="http://www.w3.org/1999/xhtml">{escape(text)}</xhtml>'
+
+
+def _type(name: str) -> str:
+    return f"<{name}/>" if name in PLAIN else f"<derived name={quoteattr(name)}/>"
+
+
+def _variable(declared: tuple[str, str, str, str]) -> str:
+    name, kind, begin, about = declared
+    value = f"<initialValue><simpleValue value={quoteattr(begin)}/></initialValue>" if begin else ""
+    remark = f"<documentation>{_text(about)}</documentation>" if about else ""
+    return f"            <variable name={quoteattr(name)}><type>{_type(kind)}</type>{value}{remark}</variable>"
