@@ -14,20 +14,7 @@ from typing import Any
 
 from spaql.policy.law import law
 from spaql.policy.policy import Policy
-from spaql_studies.benchmark import (
-    FRESH,
-    FRESH_IN_PYTHON,
-    Contender,
-    benchmark,
-    beside_others,
-    columns_of,
-    controllers_table,
-    figures_of,
-    groups_of,
-    line_of,
-    plural,
-    published_of,
-)
+from spaql_studies import benchmark
 from spaql_studies.foreign.plants import PLANTS, suite
 from spaql_studies.load import published_json
 from spaql_studies.parts import Results
@@ -62,18 +49,19 @@ DRAWN = "Noise and pushes are drawn by us, as the board draws them anew for ever
 MUJOCO, BOX2D = Extra("mujoco", "mujoco"), Extra("Box2D", "box2d")
 
 
-def _task(name: str, leaves: int, samples: int) -> Contender:
+def _task(name: str, leaves: int, samples: int) -> benchmark.Contender:
     compiled, plant = name in DOUBLE_PENDULUMS, SUITE.get(name)
     options: tuple[tuple[str, Any], ...] = (("max_leaves", leaves), *([("observe", LOOKED_AT)] if compiled else []))
     parameters = "" if plant is None else json.dumps(plant.options, sort_keys=True)
-    return Contender(
+    return benchmark.Contender(
         name if plant is None else plant.env_id, "Laws", (samples,), (int(QUICK_SHARE * samples),), options,
-        parameters=parameters, fresh=FRESH if compiled else FRESH_IN_PYTHON, most_seeds=10, quick_seeds=1,
+        parameters=parameters, fresh=benchmark.FRESH if compiled else benchmark.FRESH_IN_PYTHON, most_seeds=10,
+        quick_seeds=1,
     )  # fmt: skip
 
 
 TASKS = {name: [_task(name, *size)] for name, size in SIZES.items()}
-BOARDS = benchmark(
+BOARDS = benchmark.benchmark(
     "boards",
     "a few laws on boards",
     TASKS,
@@ -104,13 +92,13 @@ def _protocol(controller: str) -> tuple[float, Shares]:
 
 def board_tables(results: Results) -> list[Table]:
     """What is reached, the shares of robustness, the controllers, and others beside them."""
-    rows = [_row(name, task, runs) for name, task, runs in groups_of(results, TASKS, "boards")]
+    rows = [_row(name, task, runs) for name, task, runs in benchmark.groups_of(results, TASKS, "boards")]
     if not rows:
         return []
     columns = (
-        WHERE, *columns_of("agents"), Column.number("score or return", "reached", digits_of),
+        WHERE, *benchmark.columns_of("agents"), Column.number("score or return", "reached", digits_of),
         Column.number("worst agent", "worst", digits_of), Column.count("laws", "leaves"),
-        *columns_of("numbers samples cpu_seconds"),
+        *benchmark.columns_of("numbers samples cpu_seconds"),
     )  # fmt: skip
     note = (
         "RealAIGym: the score of the board, version 2, on its own protocol; elsewhere the mean return of fresh "
@@ -118,14 +106,15 @@ def board_tables(results: Results) -> list[Table]:
     )
     standing = [*(row for row in rows if row["problem"] in DOUBLE_PENDULUMS), *tuned_laws()]
     shares = [Column.number(name.replace("_", " "), name, 2) for name in ("mean", *Shares._fields)]
-    law = (Column.text("law", "who"), Column.number("score", "reached", 3), *shares, *columns_of("numbers"))
+    law = (Column.text("law", "who"), Column.number("score", "reached", 3), *shares, *benchmark.columns_of("numbers"))
     beside = [*rows, *(row for row in standing if "agents" not in row)]
+    printed, names = "Their controllers, as they are printed", "problem who return how source"
     return [
         Table("boards", "Laws on boards", columns, rows, (note,)),
-        controllers_table("boards-controllers", "Their controllers, as they are printed", (WHERE,), rows, digits_of),
-        beside_others("boards-others", "problem who return how source", beside, _beside, digits_of, "starts, episodes"),
+        benchmark.controllers_table("boards-controllers", printed, (WHERE,), rows, digits_of),
+        benchmark.beside_others("boards-others", names, beside, _beside, digits_of, "starts, episodes"),
         Table("boards-pendulums", "RealAIGym: scores, and shares of robustness", (WHERE, *law), standing, (DRAWN,)),
-        Table("boards-laws", "The tuned laws", (WHERE, *columns_of("who"), TEXT), tuned_laws()),
+        Table("boards-laws", "The tuned laws", (WHERE, *benchmark.columns_of("who"), TEXT), tuned_laws()),
     ]
 
 
@@ -142,8 +131,8 @@ def tuned_laws() -> list[Row]:
     return rows
 
 
-def _row(name: str, task: Contender, runs: Sequence[Run]) -> Row:
-    row: Row = {"problem": name} | figures_of(
+def _row(name: str, task: benchmark.Contender, runs: Sequence[Run]) -> Row:
+    row: Row = {"problem": name} | benchmark.figures_of(
         runs, "agents", "leaves", "numbers", "samples", "cpu_seconds", "typical_seed", "typical_fresh", "controller"
     )
     if name not in DOUBLE_PENDULUMS:
@@ -152,19 +141,19 @@ def _row(name: str, task: Contender, runs: Sequence[Run]) -> Row:
     played = [_protocol(run.controller) for run in runs]
     scores = [score for score, _ in played]
     means = {field: fmean(getattr(shares, field) for _, shares in played) for field in ("mean", *Shares._fields)}
-    who = f"spaql: {plural(row['leaves'], 'law')}, found by Laws"
+    who = f"spaql: {benchmark.plural(row['leaves'], 'law')}, found by Laws"
     return row | {"reached": fmean(scores), "worst": min(scores), "who": who} | means
 
 
 def _beside(problem: str, rows: list[Row]) -> list[Row]:
     """Ours and published ones, the highest first."""
-    lines = published_of(problem, "boards")
+    lines = benchmark.published_of(problem, "boards")
     for row in rows:
         how = f"robustness {row['mean']:.3f}" if "mean" in row else ""
-        laws = row["who"] if "who" in row else f"spaql: {plural(row['leaves'], 'law')}"
+        laws = row["who"] if "who" in row else f"spaql: {benchmark.plural(row['leaves'], 'law')}"
         source = f"mean of {row['agents']} agents" if "agents" in row else "published with the package"
-        who = f"{laws}, {plural(row['numbers'], 'number')}"
-        lines.append(line_of(problem, who, row.get("samples"), row["reached"], how, source))
+        who = f"{laws}, {benchmark.plural(row['numbers'], 'number')}"
+        lines.append(benchmark.line_of(problem, who, row.get("samples"), row["reached"], how, source))
     named = [line | {"problem": title_of_board(problem)} for line in lines]
     return sorted(named, key=lambda line: -line["fresh"])
 

@@ -12,21 +12,7 @@ from statistics import fmean
 import numpy as np
 
 from spaql.plants.catalog import CATALOG
-from spaql_studies.benchmark import (
-    FRESH,
-    FRESH_IN_PYTHON,
-    MODEL_BASED,
-    Contender,
-    at_checkpoint,
-    benchmark,
-    beside_others,
-    columns_of,
-    figures_of,
-    groups_of,
-    line_of,
-    published_of,
-    title_of_problem,
-)
+from spaql_studies import benchmark
 from spaql_studies.over_samples import RIVALS, few_figure
 from spaql_studies.parts import Part, Results
 from spaql_studies.study import Drawing, Extra, Section, Study, terminal_view
@@ -38,18 +24,18 @@ QUICK_SAMPLES = 120  # of a quick look, which has one agent of the first kind: a
 def _task(
     problem: str, samples: tuple[int, ...], label: str = "", controller: str = "laws", known: bool = False,
     noise: float = 0.0,
-) -> Contender:  # fmt: skip
+) -> benchmark.Contender:  # fmt: skip
     """`known`: reward and end of episodes; `noise`: its standard deviation on all that is observed."""
     names = [axis.name for axis in CATALOG[problem].interface(CATALOG[problem].parameters)[0]] if noise else []
-    return Contender(
+    return benchmark.Contender(
         problem,
-        MODEL_BASED,
+        benchmark.MODEL_BASED,
         samples,
         (min(QUICK_SAMPLES, samples[0]),),
         (("controller", controller), ("use_known", known)),
         label,
         json.dumps({"observation_noise": dict.fromkeys(names, noise)}) if names else "",
-        FRESH if problem in CATALOG else FRESH_IN_PYTHON,
+        benchmark.FRESH if problem in CATALOG else benchmark.FRESH_IN_PYTHON,
         quick_seeds=1,
     )
 
@@ -69,13 +55,13 @@ _ALL = (
     _task("Reacher-v5", (10_000,)),
     _task("LunarLanderContinuous-v3", (50_000,)),
 )
-TASKS: dict[str, list[Contender]] = {task.problem: [] for task in _ALL}
+TASKS: dict[str, list[benchmark.Contender]] = {task.problem: [] for task in _ALL}
 for _each in _ALL:
     TASKS[_each.problem].append(replace(_each, quick=()) if TASKS[_each.problem] else _each)
 ELSEWHERE = tuple(name for name in TASKS if name not in CATALOG)
 BOX2D, MUJOCO = Extra("Box2D", "box2d"), Extra("mujoco", "mujoco")
 EXTRAS = {name: BOX2D if name.startswith("Lunar") else MUJOCO for name in ELSEWHERE}
-FEW = benchmark("few", "laws after few samples", TASKS, extras=EXTRAS)
+FEW = benchmark.benchmark("few", "laws after few samples", TASKS, extras=EXTRAS)
 
 
 # -- what laws reach after few samples, and what their model says of them ----------------------------------------------
@@ -91,14 +77,14 @@ def few_tables(results: Results) -> list[Table]:
     rows: list[Row] = [
         {"problem": problem, "task": task.label}
         | {"controller": dict(task.options)["controller"], "known": dict(task.options)["use_known"]}
-        | figures_of(at_checkpoint(runs, place), *ROW)
-        for problem, task, runs in groups_of(results, TASKS, "few")
+        | benchmark.figures_of(benchmark.at_checkpoint(runs, place), *ROW)
+        for problem, task, runs in benchmark.groups_of(results, TASKS, "few")
         for place in range(min(len(run.checkpoints) for run in runs))
     ]
     if not rows:
         return []
     names, note = "problem samples who return how source", "start states, noise, episodes"
-    beside = beside_others("few-others", names, rows, partial(_beside, results), digits_of, note)
+    beside = benchmark.beside_others("few-others", names, rows, partial(_beside, results), digits_of, note)
     return [_reached(rows, results), beside]
 
 
@@ -108,7 +94,7 @@ def digits_of(value: float) -> int:
 
 def _reached(rows: list[Row], results: Results) -> Table:
     def name(row: Row) -> str:
-        return title_of_problem(row["problem"]) + (f", {row['task']}" if row["task"] else "")
+        return benchmark.title_of_problem(row["problem"]) + (f", {row['task']}" if row["task"] else "")
 
     def laws(row: Row) -> str:
         table = f"table {row['tables']} of {row['agents']}" if row["tables"] else ""
@@ -116,12 +102,12 @@ def _reached(rows: list[Row], results: Results) -> Table:
 
     columns = (
         Column("problem", name, words=True),
-        *columns_of("samples agents fresh worst_agent worst_episodes", digits_of),
+        *benchmark.columns_of("samples agents fresh worst_agent worst_episodes", digits_of),
         Column("model minus plant", lambda row: f"{row['model_minus_plant']:+,.3g}"),
         Column("at most", lambda row: f"{row['model_most_wrong']:,.3g}"),
         Column("agents in doubt", lambda row: f"{row['agents_in_doubt']} of {row['agents']}"),
         Column("laws", laws),
-        *columns_of("numbers cpu_seconds"),
+        *benchmark.columns_of("numbers cpu_seconds"),
     )
     runs = [run for problem in TASKS for run in results.runs("few", problem)]
     notes = (
@@ -142,9 +128,9 @@ def _beside(results: Results, problem: str, rows: list[Row]) -> list[Row]:
         how = f"mean of {row['agents']} agents, worst {shown(row['worst_agent'], digits_of)}"
         who = f"spaql: {row['task']}" if row["task"] else "spaql"
         how = how if row["agents"] > 1 else "one agent"
-        lines.append(line_of(problem, who, row["samples"], row["fresh"], how, "the table above"))
+        lines.append(benchmark.line_of(problem, who, row["samples"], row["fresh"], how, "the table above"))
     near = rivals_of(results, problem, [row["samples"] for row in rows])
-    return sorted([*lines, *near, *published_of(problem)], key=lambda line: float(line["samples"]))
+    return sorted([*lines, *near, *benchmark.published_of(problem)], key=lambda line: float(line["samples"]))
 
 
 def rivals_of(results: Results, problem: str, samples: Sequence[float]) -> list[Row]:
@@ -158,7 +144,7 @@ def rivals_of(results: Results, problem: str, samples: Sequence[float]) -> list[
         at = np.array([run.checkpoints[:length] for run in runs], float).mean(axis=0) if length else np.zeros(0)
         for place in sorted({int(np.searchsorted(at, most)) for most in samples} - {len(at)}):
             fresh, how = fmean(float(run.checkpoint_returns[place]) for run in runs), f"mean of {len(runs)} agents"
-            lines.append(line_of(problem, name, float(at[place]), fresh, how, source))
+            lines.append(benchmark.line_of(problem, name, float(at[place]), fresh, how, source))
     return lines
 
 

@@ -6,21 +6,7 @@ The environments of MuJoCo and Box2D need extras; their runs come with the packa
 from spaql.analysis.style import short
 from spaql.learners.registry import learners
 from spaql.plants.catalog import CATALOG
-from spaql_studies.benchmark import (
-    FRESH,
-    FRESH_IN_PYTHON,
-    PROBLEM,
-    Contender,
-    benchmark,
-    beside_others,
-    columns_of,
-    controllers_table,
-    figures_of,
-    groups_of,
-    line_of,
-    plural,
-    published_of,
-)
+from spaql_studies import benchmark
 from spaql_studies.parts import Results
 from spaql_studies.study import Experiment, Published, Section, Study, terminal_view
 from spaql_studies.tables import Column, Row, Table, span
@@ -30,12 +16,12 @@ MANY_SAMPLES = 10**6
 SEARCHER = next(card.name for card in learners() if card.simulator)
 
 
-def _slide(problem: str, leaves: int, samples: int) -> Contender:
+def _slide(problem: str, leaves: int, samples: int) -> benchmark.Contender:
     """At most so many laws, after so many samples."""
     quick = samples if samples < MANY_SAMPLES else int(QUICK_SHARE * samples)
-    fresh = FRESH if problem in CATALOG else FRESH_IN_PYTHON
+    fresh = benchmark.FRESH if problem in CATALOG else benchmark.FRESH_IN_PYTHON
     options = (("max_leaves", leaves),)
-    return Contender(problem, SEARCHER, (samples,), (quick,), options, fresh=fresh, most_seeds=10)
+    return benchmark.Contender(problem, SEARCHER, (samples,), (quick,), options, fresh=fresh, most_seeds=10)
 
 
 SIZES = {  # laws at most, and samples
@@ -57,7 +43,8 @@ BOX2D = ("LunarLanderContinuous-v3", "LunarLander-v3")
 
 
 def _experiment(name: str, problems: tuple[str, ...], published: Published | None = None) -> Experiment:
-    return benchmark(name, "a few laws", {problem: SLIDES[problem] for problem in problems}, published=published)
+    tasks = {problem: SLIDES[problem] for problem in problems}
+    return benchmark.benchmark(name, "a few laws", tasks, published=published)
 
 
 def _elsewhere(name: str, module: str, problems: tuple[str, ...]) -> Experiment:
@@ -79,42 +66,44 @@ ROW = (
 
 def law_tables(results: Results) -> list[Table]:
     """What was reached, the controllers, and others beside it."""
+    names = (experiment.name for experiment in EXPERIMENTS)
     rows: list[Row] = [
-        {"problem": problem, "at_most": dict(size.options)["max_leaves"]} | figures_of(runs, *ROW)
-        for problem, size, runs in groups_of(results, SLIDES, *(experiment.name for experiment in EXPERIMENTS))
+        {"problem": problem, "at_most": dict(size.options)["max_leaves"]} | benchmark.figures_of(runs, *ROW)
+        for problem, size, runs in benchmark.groups_of(results, SLIDES, *names)
     ]
     if not rows:
         return []
     columns = (
-        PROBLEM,
+        benchmark.PROBLEM,
         Column.count("laws at most", "at_most"),
-        *columns_of("agents"),
+        *benchmark.columns_of("agents"),
         Column.number("fresh return", "fresh", 1),
-        *columns_of("worst_agent worst_episodes"),
+        *benchmark.columns_of("worst_agent worst_episodes"),
         Column.count("laws", "leaves"),
-        *columns_of("numbers"),
+        *benchmark.columns_of("numbers"),
         Column("samples", lambda row: short(row["samples"])),
-        *columns_of("cpu_seconds"),
+        *benchmark.columns_of("cpu_seconds"),
     )
     note = (
         "All samples are counted, those of tidying and confirmation included, except the "
         f"{span(row['episodes'] for row in rows)} fresh episodes on which each agent is evaluated. Numbers: how many "
         "the printed controller contains. CPU seconds: learning, without compiling."
     )
+    printed = "The controllers, as they are printed"
     return [
         Table("laws", "A few laws: what they reach", columns, rows, (note,)),
-        controllers_table("laws-controllers", "The controllers, as they are printed", (PROBLEM,), rows),
-        beside_others("laws-others", "problem who return source", rows, _beside, 1, "start states, episodes"),
+        benchmark.controllers_table("laws-controllers", printed, (benchmark.PROBLEM,), rows),
+        benchmark.beside_others("laws-others", "problem who return source", rows, _beside, 1, "start states, episodes"),
     ]
 
 
 def _beside(problem: str, rows: list[Row]) -> list[Row]:
     """Ours and published ones, the highest return first."""
-    lines = published_of(problem, "laws")
+    lines = benchmark.published_of(problem, "laws")
     for row in rows:
-        who = f"spaql: {plural(row['leaves'], 'law')}, {plural(row['numbers'], 'number')}"
+        who = f"spaql: {benchmark.plural(row['leaves'], 'law')}, {benchmark.plural(row['numbers'], 'number')}"
         source = f"mean of {row['agents']} agents, worst {row['worst_agent']:,.1f}"
-        lines.insert(0, line_of(problem, who, row["samples"], row["fresh"], "", source))
+        lines.insert(0, benchmark.line_of(problem, who, row["samples"], row["fresh"], "", source))
     return sorted(lines, key=lambda line: -line["fresh"])
 
 

@@ -15,19 +15,8 @@ from spaql.ground.workers import worker_processes
 from spaql.ground.writing import make_folder, write_whole
 from spaql.learners import registry
 from spaql.report.shell import embedded, inlined, render, write_html
+from spaql_studies import facts
 from spaql_studies.curve_data import curve_data
-from spaql_studies.facts import (
-    ORIGIN,
-    PART_HEADS,
-    commands,
-    key_figures,
-    origin,
-    part_rows,
-    remarks,
-    studies_of,
-    summary,
-    when,
-)
 from spaql_studies.figures import Drawn, Figure, draw_figures, prepare
 from spaql_studies.load import load_results
 from spaql_studies.parts import Results, studies
@@ -110,25 +99,25 @@ def write_page(results: Results, tables: Tables, figures: list[Figure], path: Pa
 
     Links to single files lead to the folders beside the page.
     """
-    curves, shown = curve_data(results), studies_of(results)
+    curves, shown = curve_data(results), facts.studies_of(results)
     text = render(
         "page.html",
         "spaql_studies",
         title=next((study.title for study in shown if study.title), "Results of spaql"),
         openings=[study.opening for study in shown if study.opening],
-        when=when(results),
-        summary=summary(results, tables),
-        key_figures=key_figures(results, tables),
-        remarks=remarks(results),
+        when=facts.when(results),
+        summary=facts.summary(results, tables),
+        key_figures=facts.key_figures(results, tables),
+        remarks=facts.remarks(results),
         sections=_sections(tables, _figures(figures, path), bool(curves)),
         problems=[(problem["name"], problem["title"]) for problem in curves],
         curves=embedded(curves),
         seeds=_seeds(results),
-        commands=commands(results),
-        part_heads=PART_HEADS,
-        parts=part_rows(results),
-        origin_heads=ORIGIN,
-        origin=origin(results),
+        commands=facts.commands(results),
+        part_heads=facts.PART_HEADS,
+        parts=facts.part_rows(results),
+        origin_heads=facts.ORIGIN,
+        origin=facts.origin(results),
         versions=sorted({run.version for runs in results.parts.values() for run in runs}),
         runs=str(path.parent / "runs"),
     )

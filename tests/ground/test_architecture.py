@@ -43,7 +43,7 @@ DOORS = {
     ("training/episode.py", "analysis/episode_figure.py"),
     ("policy/probes.py", "training/falsify.py"),
     ("policy/probes.py", "training/episode.py"),
-    ("policy/probe_results.py", "analysis/step_figure.py"),
+    ("policy/probe_results.py", "analysis/control_figures.py"),
     ("policy/probe_results.py", "analysis/episode_figure.py"),
     ("policy/policy.py", "laws/law_compression.py"),
     ("policy/policy.py", "compress/frontier.py"),
@@ -60,7 +60,7 @@ KNOWN_BY_TEXT = {"__init__.py", "learners/registry.py"}
 # Facades also import from their own folder when they are called, because what they call knows them.
 OWN_DOORS = {
     ("learners/agent.py", "learners/files.py"), ("gp/model_plant.py", "gp/python_form.py"),
-    ("proofs/proof.py", "analysis/proof_figure.py"),  # draws, which loads matplotlib
+    ("proofs/proof.py", "analysis/control_figures.py"),  # draws, which loads matplotlib
 }  # fmt: skip
 
 

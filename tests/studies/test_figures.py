@@ -7,7 +7,7 @@ import matplotlib
 import numpy as np
 import pytest
 
-from spaql.analysis.curves import learning_curve
+from spaql.analysis.control_figures import learning_curve
 from spaql.analysis.style import COLOURS, INK, short, thinned
 from spaql.ground.errors import SpaqlError
 from spaql.ground.workers import worker_processes

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from spaql.analysis.style import WIDTH, axis_label, legend, sheet, write_as
+from spaql.analysis.style import WIDTH, axis_label, legend, sheet
 from spaql.ground.arrays import Array
 from spaql.ground.colours import BLUE, GREEN, GREY, ORANGE, VERMILION
-from spaql.ground.writing import form_of
 from spaql.plants.axes import Continuous, Finite
 from spaql.plants.catalog import step_time
 from spaql.plants.limits import limit_table
@@ -92,27 +91,21 @@ ASKED: dict[str, Any] = {"color": ORANGE, "linestyle": ":", "linewidth": 1.1}
 LIMIT: dict[str, Any] = {"color": VERMILION, "linestyle": "--", "linewidth": 1.1}
 
 
-def episode_figure(episode: "Episode", path: str | PathLike[str] | None) -> "Figure":
+def episode_figure(episode: "Episode", path: str | PathLike[str] | None, worst: "Worst | None" = None) -> "Figure":
     """See `Episode.plot`."""
-    return _written(episode, path)
+    with episode_sheet(episode, worst, path) as figure:
+        return figure
 
 
 def worst_figure(worst: "Worst", path: str | PathLike[str] | None) -> "Figure":
     """See `Worst.plot`."""
-    return _written(worst.episode, path, worst)
-
-
-def _written(episode: "Episode", path: str | PathLike[str] | None, worst: "Worst | None" = None) -> "Figure":
-    if path is not None:
-        form_of(path)
-    with episode_sheet(episode, worst) as figure:
-        if path is not None:
-            write_as(figure, path)
-    return figure
+    return episode_figure(worst.episode, path, worst)
 
 
 @contextmanager
-def episode_sheet(episode: "Episode", worst: "Worst | None" = None) -> Iterator["Figure"]:
+def episode_sheet(
+    episode: "Episode", worst: "Worst | None" = None, path: str | PathLike[str] | None = None
+) -> Iterator["Figure"]:
     """A figure of the episode; of the worst one, with the typical one behind it."""
     from matplotlib.ticker import MaxNLocator
 
@@ -121,7 +114,7 @@ def episode_sheet(episode: "Episode", worst: "Worst | None" = None) -> Iterator[
     count, tick = len(panels) + 1, 1.0 if seconds is None else seconds
     across = -(-count // MOST)
     down = -(-count // across)
-    with sheet(PANEL * down + 0.75, WIDTH if across == 1 else 1.3 * WIDTH) as figure:
+    with sheet(PANEL * down + 0.75, WIDTH if across == 1 else 1.3 * WIDTH, path) as figure:
         grid = figure.subplots(down, across, sharex=True, squeeze=False)
         axes = list(grid.T.ravel())
         for axis in axes[count:]:

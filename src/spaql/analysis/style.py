@@ -46,20 +46,25 @@ SETTINGS: dict[str, Any] = {
 
 
 @contextmanager
-def sheet(height: float, width: float = WIDTH) -> Iterator["Figure"]:
-    """A figure in our style.
+def sheet(height: float, width: float = WIDTH, path: str | PathLike[str] | None = None) -> Iterator["Figure"]:
+    """A figure in our style; written to `path` at the end, if there is one.
 
     pyplot is not used, and the user's settings and backend are neither used nor changed.
     """
     import matplotlib
     from matplotlib.figure import Figure
 
+    form = None if path is None else form_of(path)  # a bad name is an error before the work
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(SETTINGS)  # type: ignore[arg-type]
         figure = Figure(figsize=(width, height), layout="constrained")
         figure.get_layout_engine().set(w_pad=0.03, h_pad=0.03)  # type: ignore[union-attr, call-arg]
         yield figure
+        if path is not None:
+            picture = io.BytesIO()
+            figure.savefig(picture, format=form, dpi=160, facecolor="white")
+            write_whole(checked_path(path), lambda file: file.write(picture.getvalue()))
 
 
 def svg_of(figure: "Figure", name: str, title: str) -> str:
@@ -84,13 +89,6 @@ def png_of(figure: "Figure") -> bytes:
     file = io.BytesIO()
     FigureCanvasAgg(figure).print_png(file, metadata={"Software": None})  # type: ignore[no-untyped-call]
     return file.getvalue()
-
-
-def write_as(figure: "Figure", path: str | PathLike[str]) -> None:
-    """On white, in the format that the name asks for. Inside `sheet` only."""
-    picture = io.BytesIO()
-    figure.savefig(picture, format=form_of(path), dpi=160, facecolor="white")
-    write_whole(checked_path(path), lambda file: file.write(picture.getvalue()))
 
 
 def write(path: Path, data: bytes) -> None:

@@ -159,7 +159,7 @@ def save_runs(runs: list[TrainRun], folder: Path) -> list[Path]:
 
     Returns where agents are that had these names.
     """
-    from spaql.analysis.curves import learning_curve
+    from spaql.analysis.control_figures import learning_curve
     from spaql.ground.writing import CURVE, put
 
     files = {f"agent-seed{run.agent.seed}.spaql": run.agent.save for run in runs}

@@ -1,69 +1,29 @@
 """How much of the space a log covers, in cells of a dyadic grid over the declared bounds, as in a partition."""
 
 import itertools
-from dataclasses import dataclass
+import math
+from dataclasses import asdict, dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.data.coverage_figure import cells_of, depth_of, draw, plain_of, text_of
+from spaql.analysis.style import sheet
+from spaql.data import coverage_grid as grid
 from spaql.data.log import Log, read_log
 from spaql.ground.arrays import Array
 from spaql.ground.checks import flag, whole
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import at_work, working
-from spaql.ground.streams import FRESH_PLANT, plant_seed, sub_key
-from spaql.plants.plant import LANES, advance
-from spaql.plants.problem import Finite, Problem
+from spaql.plants.problem import Problem
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-QUARTERS = 4  # regions per variable in which actions are counted
-LEVELS = 3  # of a continuous action: low, middle, high
-MOST_BLANK = 5  # unseen boxes that are named
-HOLDS = (1, 4, 16, 64)  # steps an action is held: short holds excite, long holds drive far
-MOST_STEPS = 200  # per episode
-
-
-@dataclass(frozen=True)
-class Share:
-    """Cells of one grid: with data, reached, declared; and the share of the reached (else declared) cells with data."""
-
-    variables: tuple[str, ...]
-    seen: int
-    reached: int | None  # by the data or by random actions; None without a compiled plant
-    declared: int
-
-    @property
-    def share(self) -> float:
-        return self.seen / (self.declared if self.reached is None else self.reached)
-
-
-@dataclass(frozen=True)
-class Range:
-    """One variable: declared bounds (infinite for a sigmoid axis), what was seen, share of its sixteenths with data.
-
-    The share is of the sixteenths that were reached, by the data or by random actions.
-    """
-
-    name: str
-    unit: str
-    declared: tuple[float, float]
-    seen: tuple[float, float]
-    share: float
-
-
-@dataclass(frozen=True)
-class Region:
-    """One quarter of the range of one variable: how many samples, and the share of each action in them."""
-
-    variable: str
-    low: float
-    high: float
-    samples: int
-    actions: tuple[float, ...]
+MISSED = "#F0B8A0"  # reached by random actions, never by the data
+MOST = 12  # maps, of the least covered pairs
+ACROSS = 3  # maps in a row
+MOST_PAIRS = 15  # rows of the table of pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +32,11 @@ class Coverage:
 
     problem: Problem
     log: Log
-    ranges: tuple[Range, ...]
-    overall: Share
-    pairs: tuple[Share, ...]
+    ranges: tuple[grid.Range, ...]
+    overall: grid.Share
+    pairs: tuple[grid.Share, ...]
     action_labels: tuple[str, ...]
-    regions: tuple[Region, ...]
+    regions: tuple[grid.Region, ...]
     all_actions: float  # share of the visited cells of the overall grid in which every action was applied
     one_action: float  # the same for only one action, of the cells with as many samples as there are actions
     never: tuple[str, ...]  # what was never seen, in words
@@ -85,20 +45,81 @@ class Coverage:
     reach: Array | None  # states that random actions reach, in [0, 1]^d between the bounds
 
     def __str__(self) -> str:
-        return text_of(self)
+        """What a person needs to decide what to measure next."""
+        data, against = self.log, "declared" if self.overall.reached is None else "reached"
+        lines = [f"{data.name}: {len(data):,} samples, {data.episodes:,} episodes of {self.problem.name}", ""]
+        ranges = [
+            [f"{r.name}{f' ({r.unit})' if r.unit else ''}", _span(*r.declared), _span(*r.seen), _percent(r.share)]
+            for r in self.ranges
+        ]
+        lines += [*_table(["variable", "declared", "seen", f"of what is {against}"], ranges), ""]
+        grids = [_row("all variables", self.overall), *_pairs(self)]
+        lines += [*_table(["grid", "cells with data", against, "share"], grids), ""]
+        regions = [
+            [r.variable, _span(r.low, r.high), f"{r.samples:,}", *map(_percent, r.actions)]
+            for r in self.regions
+            if r.samples
+        ]
+        lines += ["actions by region (share of the samples there)"]
+        lines += [*_table(["variable", "region", "samples", *self.action_labels], regions), ""]
+        lines += [
+            f"every action in {_percent(self.all_actions)} of the visited cells; "
+            f"only one action in {_percent(self.one_action)} of those with {len(self.action_labels)} samples or more"
+        ]
+        never = [f"  {text}" for text in self.never] or ["  nothing: every coarse box is visited"]
+        return "\n".join([*lines, "never seen", *never])
 
     __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return plain_of(self)
+        """For JSON, which has no infinity: open ends are None."""
+        entries = {
+            "problem": self.problem.name, "samples": len(self.log), "episodes": self.log.episodes,
+            "overall": asdict(self.overall) | {"share": self.overall.share},
+            "variables": [asdict(r) for r in self.ranges],
+            "pairs": [asdict(pair) | {"share": pair.share} for pair in self.pairs],
+            "actions": list(self.action_labels), "regions": [asdict(region) for region in self.regions],
+            "every_action": self.all_actions, "only_one_action": self.one_action, "never": list(self.never),
+        }  # fmt: skip
+        plain: dict[str, Any] = _finite(entries)
+        return plain
 
     def figure(self, path: str | PathLike[str] | None = None) -> "Figure":
         """A map per pair of variables: where the data is, and what it misses.
 
         The figure is written to `path` (.png, .svg, .pdf) if there is one.
         """
-        return draw(self, path)
+        from matplotlib.colors import ListedColormap, LogNorm
+
+        d = len(self.problem.state)
+        pairs = zip(itertools.combinations(range(d), 2), self.pairs, strict=True)
+        worst = sorted(pairs, key=lambda entry: entry[1].share)[:MOST]
+        shown: list[tuple[Any, Any]] = list(worst) or [((0, 0), self.overall)]
+        across = min(ACROSS, len(shown))
+        down = -(-len(shown) // across)
+        with sheet(2.3 * down + 0.5, path=path) as figure:
+            axes = figure.subplots(down, across, squeeze=False)
+            depth = grid.depth_of(len(self.data), 2)
+            size = 2**depth
+            image: Any = None
+            norm = LogNorm(1, max(2, len(self.data) / size))
+            for spare in axes.ravel()[len(shown) :]:
+                spare.set_axis_off()
+            for axis, (pair, share) in zip(axes.ravel(), shown, strict=False):
+                counts = _counts(self.data[:, pair], depth)
+                if self.reach is not None:
+                    missed = np.where((_counts(self.reach[:, pair], depth) > 0) & (counts == 0), 1.0, np.nan)
+                    axis.imshow(missed.T, origin="lower", cmap=ListedColormap([MISSED]), aspect="auto")
+                seen = np.where(counts > 0, counts, np.nan)
+                image = axis.imshow(seen.T, origin="lower", cmap="viridis_r", norm=norm, aspect="auto")
+                axis.set_title(f"{100 * share.share:.0f} %")
+                for j, name in zip(pair, "xy", strict=True):
+                    _label(self, axis, j, name, size)
+                axis.grid(visible=False)
+            figure.colorbar(image, ax=axes, label="samples per cell", shrink=0.8)
+            against = "" if self.reach is None else "; reddish: reached by random actions, not by the data"
+            figure.suptitle(f"{self.log.name}: {len(self.log):,} samples of {self.problem.name}{against}", fontsize=9)
+        return figure
 
 
 @working("reading the log")
@@ -115,156 +136,83 @@ def coverage(problem: Problem, log: Any, *, reach: int = 512, gaps: bool = False
     data = read_log(problem, log, flag("gaps", gaps), paid=False)
     episodes = whole("reach", reach, 0, 10**6)
     states = np.concatenate([data.states, data.nexts[data.last]])  # the last states of episodes were seen too
-    far = None
-    if problem.plant is not None and episodes > 0:
-        far = reached(problem, episodes)
-    bounds = _bounds(problem, states if far is None else np.concatenate([states, far]))
-    points, far = _between_bounds(bounds, states), None if far is None else _between_bounds(bounds, far)
-    d = len(problem.state)
-    applied, labels = _levels(problem, data.actions)
-    overall = share_of(problem, points, far, tuple(range(d)))
-    pairs = tuple(share_of(problem, points, far, pair) for pair in itertools.combinations(range(d), 2))
-    counts = _actions_by_cell(points[: len(applied)], applied, len(labels), depth_of(len(points), d))
+    far = grid.reached(problem, episodes) if problem.plant is not None and episodes > 0 else None
+    bounds = grid.bounds_of(problem, states if far is None else np.concatenate([states, far]))
+    points, far = grid.between_bounds(bounds, states), None if far is None else grid.between_bounds(bounds, far)
+    applied, labels = grid.levels_of(problem, data.actions)
+    acted, d = points[: len(applied)], len(problem.state)
+    counts = grid.actions_by_cell(acted, applied, len(labels), grid.depth_of(len(points), d))
     kinds, enough = (counts > 0).sum(axis=1), counts.sum(axis=1) >= len(labels)
     return Coverage(
-        problem, data, tuple(_range(problem, data, points, far, j) for j in range(d)), overall, pairs, labels,
-        _regions(problem, bounds, points[: len(applied)], applied, len(labels)), float((kinds == len(labels)).mean()),
-        float((kinds[enough] == 1).mean()) if enough.any() else 0.0,
-        tuple(_never(problem, bounds, points, far, applied, labels)), bounds, points, far,
-    )  # fmt: skip
+        problem,
+        data,
+        ranges=tuple(grid.range_of(problem, data, points, far, j) for j in range(d)),
+        overall=grid.share_of(problem, points, far, tuple(range(d))),
+        pairs=tuple(grid.share_of(problem, points, far, pair) for pair in itertools.combinations(range(d), 2)),
+        action_labels=labels,
+        regions=grid.regions_of(problem, bounds, acted, applied, len(labels)),
+        all_actions=float((kinds == len(labels)).mean()),
+        one_action=float((kinds[enough] == 1).mean()) if enough.any() else 0.0,
+        never=tuple(grid.never_seen(problem, bounds, points, far, applied, labels)),
+        bounds=bounds,
+        data=points,
+        reach=far,
+    )
 
 
-def _bounds(problem: Problem, seen: Array) -> Array:
-    bounds = np.empty((len(problem.state), 2))
-    for j, axis in enumerate(problem.state):
-        bounds[j] = (axis.low, axis.high) if axis.slope is None else (seen[:, j].min(), seen[:, j].max())
-    return bounds
+# -- parts of the text and of the picture ------------------------------------------------------------------------------
 
 
-def _between_bounds(bounds: Array, states: Array) -> Array:
-    width = bounds[:, 1] - bounds[:, 0]
-    scaled: Array = np.clip((states - bounds[:, 0]) / np.where(width > 0, width, 1.0), 0.0, 1.0)
-    return scaled
-
-
-def share_of(problem: Problem, points: Array, far: Array | None, variables: tuple[int, ...]) -> Share:
-    axes = list(variables)
-    depth = depth_of(len(points), len(axes))
-    seen = {tuple(cell) for cell in np.unique(cells_of(points[:, axes], depth), axis=0).tolist()}
-    reached = None
-    if far is not None:
-        reached = len(seen | {tuple(cell) for cell in np.unique(cells_of(far[:, axes], depth), axis=0).tolist()})
-    return Share(tuple(problem.state[j].name for j in axes), len(seen), reached, 2 ** (depth * len(axes)))
-
-
-def _range(problem: Problem, data: Log, points: Array, far: Array | None, j: int) -> Range:
-    axis = problem.state[j]
-    seen = set(cells_of(points[:, j], 4).tolist())
-    possible = 16 if far is None else len(seen | set(cells_of(far[:, j], 4).tolist()))
-    values = np.concatenate([data.states[:, j], data.nexts[:, j]])
-    declared = (-np.inf, np.inf) if axis.slope is not None else (axis.low, axis.high)
-    return Range(axis.name, axis.unit, declared, (float(values.min()), float(values.max())), len(seen) / possible)
-
-
-def _levels(problem: Problem, actions: Array) -> tuple[Array, tuple[str, ...]]:
-    """The kind of every action, and the names of the kinds. Of several axes, the first decides."""
-    space = problem.actions
-    if isinstance(space, Finite):
-        labels = tuple(f"{value:g}" for value in sorted(space.values))
-        return np.searchsorted(np.sort(space.values), actions[:, 0]), labels
-    low, high = space.low[0], space.high[0]
-    kind = np.clip(((actions[:, 0] - low) / (high - low) * LEVELS).astype(int), 0, LEVELS - 1)
-    cuts = np.linspace(low, high, LEVELS + 1)
-    return kind, tuple(f"{cuts[i]:.3g} ... {cuts[i + 1]:.3g}" for i in range(LEVELS))
-
-
-def _actions_by_cell(points: Array, applied: Array, kinds: int, depth: int) -> Array:
-    """(visited cells, kinds): how often each action was applied."""
-    _, cell = np.unique(cells_of(points, depth), axis=0, return_inverse=True)
-    counts = np.zeros((int(cell.max()) + 1, kinds), np.int64)
-    np.add.at(counts, (cell.ravel(), applied), 1)
+def _counts(points: Any, depth: int) -> Any:
+    counts = np.zeros((2**depth, 2**depth), np.int64)
+    cells = grid.cells_of(points, depth)
+    np.add.at(counts, (cells[:, 0], cells[:, 1]), 1)
     return counts
 
 
-def _regions(problem: Problem, bounds: Array, points: Array, applied: Array, kinds: int) -> tuple[Region, ...]:
-    parts = []
-    for j, axis in enumerate(problem.state):
-        quarter = cells_of(points[:, j], 2)
-        for i in range(QUARTERS):
-            here = applied[quarter == i]
-            shares = np.bincount(here, minlength=kinds) / max(len(here), 1)
-            low, high = _box(bounds[[j]], (i,), 2)[0]
-            parts.append(Region(axis.name, low, high, len(here), tuple(shares.tolist())))
-    return tuple(parts)
+def _label(made: Coverage, axis: Any, j: int, which: str, size: int) -> None:
+    """Physical values at both ends and in the middle."""
+    variable, (low, high) = made.problem.state[j], made.bounds[j]
+    texts = [f"{value:.3g}" for value in (low, (low + high) / 2, high)]
+    getattr(axis, f"set_{which}ticks")(np.array([0.0, 0.5, 1.0]) * size - 0.5, texts)
+    getattr(axis, f"set_{which}label")(f"{variable.name}{f' ({variable.unit})' if variable.unit else ''}")
 
 
-def _box(bounds: Array, cell: tuple[int, ...], depth: int) -> list[tuple[float, float]]:
-    """The physical bounds of a cell."""
-    width = (bounds[:, 1] - bounds[:, 0]) / 2**depth
-    low = bounds[:, 0] + width * np.array(cell)
-    return list(zip(low.tolist(), (low + width).tolist(), strict=True))
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _never(
-    problem: Problem, bounds: Array, points: Array, far: Array | None, applied: Array, labels: tuple[str, ...]
-) -> list[str]:
-    """Actions never applied, then the boxes that random actions visit most and the data never does."""
-    texts = [f"action {labels[k]} is never applied" for k in range(len(labels)) if not (applied == k).any()]
-    if far is None:
-        for j, axis in enumerate(problem.state):
-            missing = sorted(set(range(QUARTERS)) - set(cells_of(points[:, j], 2).tolist()))
-            texts += [f"{axis.name} {_between(*_box(bounds[[j]], (i,), 2)[0])}" for i in missing]
-        return texts
-    depth = min(2, depth_of(len(points), len(problem.state)))
-    seen = {tuple(cell) for cell in np.unique(cells_of(points, depth), axis=0).tolist()}
-    cells, visits = np.unique(cells_of(far, depth), axis=0, return_counts=True)
-    blank = [(int(n), tuple(cell)) for cell, n in zip(cells.tolist(), visits, strict=True) if tuple(cell) not in seen]
-    for n, cell in sorted(blank, reverse=True)[:MOST_BLANK]:
-        box = _box(bounds, cell, depth)
-        where = ", ".join(f"{axis.name} {_between(*bounds)}" for axis, bounds in zip(problem.state, box, strict=True))
-        texts.append(f"{where} ({100 * n / len(far):.2g} % of the time of random actions)")
-    if len(blank) > MOST_BLANK:
-        texts.append(f"and {len(blank) - MOST_BLANK} more such boxes")
-    return texts
+def _pairs(made: Coverage) -> list[list[str]]:
+    """The least covered pairs first: these are the ones to act on."""
+    worst = sorted(made.pairs, key=lambda pair: pair.share)
+    return [_row(" x ".join(pair.variables), pair) for pair in worst[:MOST_PAIRS]]
 
 
-def _between(low: float, high: float) -> str:
-    return f"{low:.3g} ... {high:.3g}"
+def _row(name: str, share: grid.Share) -> list[str]:
+    whole = share.declared if share.reached is None else share.reached
+    return [name, f"{share.seen:,}", f"{whole:,}", _percent(share.share)]
 
 
-# -- what a plant reaches: states of many episodes of random actions, each held for a while ----------------------------
+def _span(low: float, high: float) -> str:
+    return "any" if math.isinf(low) else f"{low:.3g} ... {high:.3g}"
 
 
-def reached(problem: Problem, episodes: int, seed: int = 0) -> Array:
-    """Observations (n, d) of `episodes` random episodes on a compiled plant; a quarter of them with each hold."""
-    plant = problem.plant
-    assert plant is not None
-    rows, base, rng = plant.rows, np.uint64(plant_seed(seed, FRESH_PLANT, 0)), np.random.default_rng(seed)
-    seen = []
-    for block in range(-(-episodes // LANES)):
-        at_work("random episodes, to see what can be reached", block * LANES, episodes)
-        keys = np.array([sub_key(base, block * LANES + i) for i in range(LANES)], np.uint64)
-        table = plant.table()
-        advance(plant.batch[0], table.reshape(-1), rows.noise, plant.reset_noise, keys, 0)
-        alive = np.ones(LANES, bool)
-        hold = np.resize(HOLDS, LANES)
-        for step in range(min(problem.horizon, MOST_STEPS)):
-            seen.append(table[rows.observation : rows.action, alive].T.copy())
-            new = np.flatnonzero(step % hold == 0)
-            table[rows.action : rows.noise, new] = _drawn(problem, len(new), rng)
-            counter = plant.reset_noise + step * plant.step_noise
-            advance(plant.batch[1], table.reshape(-1), rows.noise, plant.step_noise, keys, counter)
-            alive &= table[rows.done] == 0.0
-            if not alive.any():
-                break
-    return np.concatenate(seen)
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
 
 
-def _drawn(problem: Problem, n: int, rng: np.random.Generator) -> Array:
-    """(axes, n) random actions."""
-    space = problem.actions
-    if isinstance(space, Finite):
-        return rng.choice(np.array(space.values, float), (1, n))
-    low, high = space.bounds
-    drawn: Array = rng.uniform(low[:, None], high[:, None], (space.axes, n))
-    return drawn
+def _table(head: list[str], rows: list[list[str]]) -> list[str]:
+    """Columns as wide as they need to be: the first column aligned left, the others right."""
+    widths = [max(len(row[j]) for row in [head, *rows]) for j in range(len(head))]
+
+    def line(row: list[str]) -> str:
+        return "  ".join(
+            text.ljust(width) if j == 0 else text.rjust(width)
+            for j, (text, width) in enumerate(zip(row, widths, strict=True))
+        )
+
+    return [line(head), "-" * (sum(widths) + 2 * (len(widths) - 1)), *map(line, rows)]

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable
 
+from spaql.export import programs
 from spaql.export.c_loop import loop_lines
 from spaql.export.c_table import index_text, table_lines
 from spaql.export.fixed_point import to_fixed_point
@@ -20,18 +21,6 @@ from spaql.export.heading import (
     identifiers,
     single,
     single_at_least,
-)
-from spaql.export.programs import (
-    BRACES,
-    Language,
-    calls,
-    condition_of,
-    formulas_of,
-    indented,
-    leaf_lines,
-    needed,
-    nested,
-    score_text,
 )
 from spaql.export.sizes import with_sizes
 from spaql.ground.checks import choice, flag
@@ -112,17 +101,17 @@ def law_body(policy: Policy, name: str, precision: str, form: str) -> list[str]:
     return _table(policy, language, cut)
 
 
-def language_of(name: str, precision: str) -> Language:
+def language_of(name: str, precision: str) -> programs.Language:
     """C as the functions around `name` write it."""
     real = "float" if choice("precision", precision, ("double", "single")) == "single" else "double"
     f = "f" if real == "float" else ""
-    return Language(
+    return programs.Language(
         real=real,
-        functions=calls(lambda function: NAMES.get(function, function) + f),
+        functions=programs.calls(lambda function: NAMES.get(function, function) + f),
         literal=(lambda value: single(value) + "f") if f else double,
         put="{} = {};",
         let=f"{real} {{}} = {{}};",
-        heads=BRACES,
+        heads=programs.BRACES,
         limited=f"{name}_limited({{}}, {{}}, {{}})",
         chosen="{} ? {} : {}",
         usable=f"{name}_usable({{}})",
@@ -155,7 +144,7 @@ def includes(body: list[str], main: bool) -> list[str]:
 # -- a table, and nested ifs -------------------------------------------------------------------------------------------
 
 
-def _table(policy: Policy, language: Language, cut: Callable[[int], str]) -> list[str]:
+def _table(policy: Policy, language: programs.Language, cut: Callable[[int], str]) -> list[str]:
     """It reads variables by their number: features stand behind what is observed."""
     body = table_lines(policy.rules, language, cut)
     if policy.problem.features is None:
@@ -163,13 +152,13 @@ def _table(policy: Policy, language: Language, cut: Callable[[int], str]) -> lis
     d, raw = len(policy.problem.state), len(policy.problem.measured)
     words = [f"seen[{j}]" for j in range(d)]
     filled = [f"    {words[j]} = obs[{j}];" for j in range(raw)]
-    filled += [f"    {words[j]} = {text};" for j, text in formulas_of(policy, language, words, every=True)]
+    filled += [f"    {words[j]} = {text};" for j, text in programs.formulas_of(policy, language, words, every=True)]
     body = [re.sub(r"\bobs\[", "seen[", line) for line in body]
     first = next(k for k, line in enumerate(body) if "while (" in line)
     return [f"    {language.real} seen[{d}];", *body[:first], *filled, "", *body[first:]]
 
 
-def _ifs(policy: Policy, name: str, language: Language, cut: Callable[[int], str]) -> list[str]:
+def _ifs(policy: Policy, name: str, language: programs.Language, cut: Callable[[int], str]) -> list[str]:
     tree, literal, real = policy.rules, language.literal, language.real
     own = {"score", "best", "value"} if tree.laws is not None else set()
     words = identifiers(policy.words.names, C_WORDS | {"obs", "action", name} | own)
@@ -178,22 +167,22 @@ def _ifs(policy: Policy, name: str, language: Language, cut: Callable[[int], str
     def stepped(laws: LeafLaws, leaf: int) -> list[str]:
         values = [literal(value) for value in laws.values.tolist()]
         if laws.kind == THRESHOLD:
-            test = f"{score_text(laws, leaf, 0, words, literal, False)} >= {literal(steps_of(laws, leaf)[0][0])}"
-            return [f"action[0] = {test} ? {values[-1]} : {values[0]};"]
+            score, cut = programs.score_text(laws, leaf, 0, words, literal, False), literal(steps_of(laws, leaf)[0][0])
+            return [f"action[0] = {score} >= {cut} ? {values[-1]} : {values[0]};"]
         chain = "".join(f"score >= {literal(float(k))} ? {values[k]} : " for k in range(len(values) - 1, 0, -1))
         many = len(values) > FEW_VALUES
         chosen = f"value[{index_text(len(values), literal)}]" if many else f"{chain}{values[0]}"
-        score = score_text(laws, leaf, 0, words, literal)
+        score = programs.score_text(laws, leaf, 0, words, literal)
         return [f"score = {score} + {literal(0.5)};", f"action[0] = {chosen};"]
 
-    raw, used = len(policy.problem.measured), needed(policy)
+    raw, used = len(policy.problem.measured), programs.needed(policy)
     read = [f"    const {real} {word} = obs[{j}];" for j, word in enumerate(words[:raw]) if j in used]
-    read += [f"    const {real} {words[j]} = {text};" for j, text in formulas_of(policy, language, words)]
+    read += [f"    const {real} {words[j]} = {text};" for j, text in programs.formulas_of(policy, language, words)]
 
     def leaf_of(leaf: int) -> list[str]:
-        return leaf_lines(tree, leaf, words, outputs, language, stepped)
+        return programs.leaf_lines(tree, leaf, words, outputs, language, stepped)
 
-    body = nested(tree, BRACES, 1, leaf_of, condition_of(tree, words, language, cut))
+    body = programs.nested(tree, programs.BRACES, 1, leaf_of, programs.condition_of(tree, words, language, cut))
     needed_words = ("best", "score") if tree.laws is not None else ()
     declared = [f"    {real} {word};" for word in needed_words if any(f"    {word} = " in line for line in body)]
     if tree.laws is not None and any("value[" in line for line in body):
@@ -209,7 +198,7 @@ def main_lines(taken: int, axes: int, remembers: bool, name: str, real: str) -> 
     if remembers:
         about = "reads the inputs of an episode, one step per line, prints what is applied."
         given, shown = "input", "output"
-        begin = indented([f"{name}_memory memory;", "", f"{name}_init(&memory);"])
+        begin = programs.indented([f"{name}_memory memory;", "", f"{name}_init(&memory);"])
         call = f"{name}_step(&memory, input, output);"
     scan, value = ("%f", f"(double){shown}[j]") if real == "float" else ("%lf", f"{shown}[j]")
     return [

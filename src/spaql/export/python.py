@@ -4,19 +4,9 @@ that holds the memory, with init and step."""
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from spaql.export import programs
 from spaql.export.heading import PYTHON_WORDS, checked_name, double, facts, identifiers
 from spaql.export.monitor_parts import OUTSIDE, UNUSABLE_INPUT
-from spaql.export.programs import (
-    UNUSABLE,
-    Language,
-    Step,
-    condition_of,
-    formulas_of,
-    indented,
-    nested,
-    score_text,
-    step_of,
-)
 from spaql.ground.checks import FAR
 from spaql.plants.formulas import PYTHON
 from spaql.plants.problem import Finite
@@ -28,7 +18,7 @@ from spaql.trees.regions import constant_of, deepest_level, neutral_of, steps_of
 from spaql.trees.tree import LEAF
 
 DEEPEST = 60  # Python takes at most 100 levels of indentation
-LANGUAGE = Language(
+LANGUAGE = programs.Language(
     literal=double,
     put="{} = {}",
     let="{} = {}",
@@ -75,12 +65,12 @@ def _ifs(policy: Policy, name: str) -> list[str]:
     # float(): numbers of NumPy in single precision would round the cut before they compare
     given = words[: len(policy.problem.measured)]
     read = [f"    {', '.join(given)}{',' if len(given) == 1 else ''} = map(float, obs)"]
-    read += [f"    {words[j]} = {text}" for j, text in formulas_of(policy, LANGUAGE, words)]
+    read += [f"    {words[j]} = {text}" for j, text in programs.formulas_of(policy, LANGUAGE, words)]
 
     def leaf_lines(leaf: int) -> list[str]:
         return [f"return {_action(policy, leaf)}"] if laws is None else _law(policy, laws, leaf, words)
 
-    body = nested(tree, LANGUAGE.heads, 1, leaf_lines, condition_of(tree, words, LANGUAGE))
+    body = programs.nested(tree, LANGUAGE.heads, 1, leaf_lines, programs.condition_of(tree, words, LANGUAGE))
     return [*(read if len(tree.nodes) > 1 or own else []), *body]
 
 
@@ -104,7 +94,7 @@ def _table(policy: Policy) -> list[str]:
         *lines,
         "    )",
         "    obs = [float(value) for value in obs]",
-        *(f"    obs.append({text})" for _, text in formulas_of(policy, LANGUAGE, seen, every=True)),
+        *(f"    obs.append({text})" for _, text in programs.formulas_of(policy, LANGUAGE, seen, every=True)),
         "    node = nodes[0]",
         "    while len(node) > 1:",
         "        tested, cut, below, above = node",
@@ -138,7 +128,7 @@ def _value(policy: Policy, value: float) -> str:
 
 def _law(policy: Policy, laws: LeafLaws, leaf: int, words: list[str]) -> list[str]:
     """The statements of a leaf."""
-    totals = [score_text(laws, leaf, output, words, double) for output in range(laws.outputs)]
+    totals = [programs.score_text(laws, leaf, output, words, double) for output in range(laws.outputs)]
     fixed = constant_of(laws, leaf)
     if laws.kind == CLIP:
         lines, parts = [], []
@@ -151,7 +141,7 @@ def _law(policy: Policy, laws: LeafLaws, leaf: int, words: list[str]) -> list[st
         return [f"return {_value(policy, fixed)}"]
     if laws.kind == THRESHOLD:
         (cut, last), first = steps_of(laws, leaf)[0], float(laws.values[0])
-        test = f"{score_text(laws, leaf, 0, words, double, False)} >= {double(cut)}"
+        test = f"{programs.score_text(laws, leaf, 0, words, double, False)} >= {double(cut)}"
         return [f"return {_value(policy, last)} if {test} else {_value(policy, first)}"]
     return [
         f"score = {totals[0]}" if laws.kind == ORDERED else f"scores = ({', '.join(totals)})",
@@ -205,30 +195,30 @@ def loop_lines(signals: Signals, name: str) -> list[str]:
     order = ", ".join(one_line(axis.name) for axis in signals.inputs)
     about = [
         f"# given, in this order: {order}",
-        *(f"# {line.format(FAR)}" for line in UNUSABLE),
+        *(f"# {line.format(FAR)}" for line in programs.UNUSABLE),
         '"""One step: changes the memory, returns what is applied."""',
     ]
     init = ["", "", f"def {name}_init():", '    """The memory before the first step."""']
     init.append(f"    return {memory_text(step)}")
-    head = ["", "", f"def {name}_step(memory, inputs):", *indented(about)]
+    head = ["", "", f"def {name}_step(memory, inputs):", *programs.indented(about)]
     return [*init, *head, *step_body(step, name)]
 
 
-def loop_step(signals: Signals, name: str, given: Sequence[str] = ()) -> Step:
+def loop_step(signals: Signals, name: str, given: Sequence[str] = ()) -> programs.Step:
     """`given`: how the inputs are read, where they are not the elements of `inputs`."""
     own = {"memory", "inputs", "action", "started", "usable", "min", "max", "tuple", "type", name}
     given = given or [f"inputs[{j}]" for j in range(len(signals.inputs))]
     decided = [f"action[{j}]" for j in range(len(signals.action_names))]
-    return step_of(signals, LANGUAGE, given, decided, PYTHON_WORDS | own)
+    return programs.step_of(signals, LANGUAGE, given, decided, PYTHON_WORDS | own)
 
 
-def memory_text(step: Step, carried: Mapping[str, str] = MappingProxyType({})) -> str:
+def memory_text(step: programs.Step, carried: Mapping[str, str] = MappingProxyType({})) -> str:
     """A dictionary. `carried`: what some registers hold instead."""
     begin = {"started": "False"} | step.registers | dict(carried)
     return "{" + ", ".join(f'"{key}": {value}' for key, value in begin.items()) + "}"
 
 
-def step_body(step: Step, law: str, inside: str = "") -> list[str]:
+def step_body(step: programs.Step, law: str, inside: str = "") -> list[str]:
     """What a step does. `inside`: a function of the observation; then why the law must not act, or 0, is returned too.
     """
     observation = f"[{', '.join(step.observation)}]"
@@ -240,14 +230,14 @@ def step_body(step: Step, law: str, inside: str = "") -> list[str]:
         *step.errors,
         *(["if not usable:", f"    return {UNUSABLE_INPUT}, None"] if inside else []),
         'if usable and not memory["started"]:',
-        *indented([*step.first, 'memory["started"] = True']),
+        *programs.indented([*step.first, 'memory["started"] = True']),
         *step.seen,
         *([f"if not {inside}({observation}):", f"    return {OUTSIDE}, None"] if inside else []),
         f"decided = {law}({observation})",
         "action = decided" if len(step.outputs) > 1 else "action = (decided,)",
         *step.applied,
-        *(["if usable:", *indented(step.after)] if step.after else []),
+        *(["if usable:", *programs.indented(step.after)] if step.after else []),
         *step.kept,
         f"return {applied}" if not inside else f"return 0, {applied if len(step.outputs) == 1 else f'({applied})'}",
     ]
-    return indented(body)
+    return programs.indented(body)

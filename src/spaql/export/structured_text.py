@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
-from spaql.export import export
+from spaql.export import export, programs
 from spaql.export.heading import (
     ST_WORDS,
     checked_name,
@@ -21,18 +21,6 @@ from spaql.export.heading import (
     range_text,
 )
 from spaql.export.monitor_parts import OUTSIDE, UNUSABLE_INPUT
-from spaql.export.programs import (
-    UNUSABLE,
-    Language,
-    calls,
-    condition_of,
-    formulas_of,
-    indented,
-    leaf_lines,
-    nested,
-    score_text,
-    step_of,
-)
 from spaql.ground.checks import FAR
 from spaql.ground.errors import SpaqlError
 from spaql.plants.signals import Signals
@@ -58,7 +46,7 @@ def st_literal(value: float) -> str:
 
 # IEC 61131-3 has no tanh; ATAN2 is of its third edition
 TANH = f"({st_literal(1.0)} - {st_literal(2.0)} / (EXP({st_literal(2.0)} * ({{}})) + {st_literal(1.0)}))"
-LANGUAGE = Language(
+LANGUAGE = programs.Language(
     literal=st_literal,
     put="{} := {};",
     let="{} := {};",
@@ -70,7 +58,7 @@ LANGUAGE = Language(
     true="TRUE",
     unless="({}) OR NOT ({})",
     register="{}",
-    functions=calls(str.upper) | {"log": "LN({})", "tanh": TANH},
+    functions=programs.calls(str.upper) | {"log": "LN({})", "tanh": TANH},
     clipped="LIMIT({0}, SEL(score = score, {2}, score), {1})",  # NaN is not equal to itself
 )
 
@@ -101,10 +89,10 @@ def law_block(policy: Policy, name: str) -> tuple[list[str], list[str], list[str
     def stepped(laws: LeafLaws, leaf: int) -> list[str]:
         values = [st_literal(value) for value in laws.values.tolist()]
         if laws.kind == THRESHOLD:
-            summed = score_text(laws, leaf, 0, inputs, st_literal, False)
+            summed = programs.score_text(laws, leaf, 0, inputs, st_literal, False)
             tests = [(summed, st_literal(steps_of(laws, leaf)[0][0]), values[-1])]
         else:  # the half is added to the sum as the policy adds it, so that both round alike
-            half = f"{score_text(laws, leaf, 0, inputs, st_literal)} + {st_literal(0.5)}"
+            half = f"{programs.score_text(laws, leaf, 0, inputs, st_literal)} + {st_literal(0.5)}"
             tests = [(half, st_literal(float(k)), values[k]) for k in range(len(values) - 1, 0, -1)]
         lines = []
         for k, (score, cut, value) in enumerate(tests):
@@ -117,14 +105,14 @@ def law_block(policy: Policy, name: str) -> tuple[list[str], list[str], list[str
     lines += ["END_VAR", "VAR_OUTPUT"]
     for j, (word, label, unit) in enumerate(zip(outputs, results, said.action_units, strict=True)):
         lines.append(f"    {word} : LREAL;  (* {clean(labelled(label, unit))}, {choices_text(policy, j)} *)")
-    formulas = formulas_of(policy, LANGUAGE, inputs)
+    formulas = programs.formulas_of(policy, LANGUAGE, inputs)
     lines += ["END_VAR", *_own_variables(tree, [inputs[j] for j, _ in formulas]), ""]
     lines += [f"{inputs[j]} := {text};" for j, text in formulas]
 
     def leaf_of(leaf: int) -> list[str]:
-        return leaf_lines(tree, leaf, inputs, outputs, LANGUAGE, stepped)
+        return programs.leaf_lines(tree, leaf, inputs, outputs, LANGUAGE, stepped)
 
-    lines += nested(tree, LANGUAGE.heads, 0, leaf_of, condition_of(tree, inputs, LANGUAGE))
+    lines += programs.nested(tree, LANGUAGE.heads, 0, leaf_of, programs.condition_of(tree, inputs, LANGUAGE))
     return [*lines, "END_FUNCTION_BLOCK"], inputs[: len(problem.measured)], outputs
 
 
@@ -153,15 +141,15 @@ def loop_block(
     inputs = identifiers([f"{axis.name} in" for axis in signals.inputs], reserved, fold=True)
     outputs = identifiers([f"{action} out" for action in signals.action_names], reserved, fold=True)
     taken = reserved | {word.casefold() for word in (*inputs, *outputs)}
-    step = step_of(signals, LANGUAGE, inputs, [f"law.{word}" for word in decided], taken, fold=True)
+    step = programs.step_of(signals, LANGUAGE, inputs, [f"law.{word}" for word in decided], taken, fold=True)
     local = [*step.inputs, *step.errors, *step.seen, *step.applied]
     about = [
         "(* The loop around it: call it at every sampling instant; it holds the memory. *)",
-        *(f"(* {line.format(FAR)} *)" for line in UNUSABLE),
+        *(f"(* {line.format(FAR)} *)" for line in programs.UNUSABLE),
     ]
     carried = {word: f"last{j + 1}" for word, j in step.carried.items()}
     anew = [f"{word} := {carried.get(word, value)};" for word, value in step.registers.items()]
-    anew = ["IF begin THEN", *indented([*anew, "started := FALSE;"]), "END_IF;"] if begins else []
+    anew = ["IF begin THEN", *programs.indented([*anew, "started := FALSE;"]), "END_IF;"] if begins else []
     unusable, outside = list[str](), list[str]()
     if inside is not None:
         unusable = ["cause := 0;", *_ends("usable", UNUSABLE_INPUT)]
@@ -193,13 +181,13 @@ def loop_block(
         *step.errors,
         *unusable,
         "IF usable AND NOT started THEN",
-        *indented([*step.first, "started := TRUE;"]),
+        *programs.indented([*step.first, "started := TRUE;"]),
         "END_IF;",
         *step.seen,
         *outside,
         f"law({arguments(seen, step.observation)});",
         *step.applied,
-        *(["IF usable THEN", *indented(step.after), "END_IF;"] if step.after else []),
+        *(["IF usable THEN", *programs.indented(step.after), "END_IF;"] if step.after else []),
         *step.kept,
         *(f"{word} := {value};" for word, value in zip(outputs, step.outputs, strict=True)),
         "END_FUNCTION_BLOCK",

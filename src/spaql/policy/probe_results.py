@@ -126,7 +126,7 @@ class StepResponse:
 
         `path`: where to write it, a name that ends with png, svg or pdf.
         """
-        from spaql.analysis.step_figure import step_figure
+        from spaql.analysis.control_figures import step_figure
 
         return step_figure(self, path)
 

@@ -99,7 +99,7 @@ def _row(panel: Panel, steps: int) -> dict[str, Any]:
 
 def step_views(policy: Policy) -> list[dict[str, Any]]:
     """One for every reference that a variable follows: a drawing, and what was measured."""
-    from spaql.analysis.step_figure import step_sheet
+    from spaql.analysis.control_figures import step_sheet
     from spaql.analysis.style import svg_of
 
     problem, views = policy.problem, []

@@ -22,8 +22,7 @@ from spaql.plants.signals import Signals, signals_of
 from spaql.plants.statements import check_statements
 from spaql.policy.law import law
 from spaql.policy.policy import Policy
-from spaql.rig.entries import check_keys, pair_of, pair_within, table_of, tables_of
-from spaql.rig.formula import goal_of, rewards
+from spaql.rig.formula import check_keys, goal_of, pair_of, pair_within, rewards, table_of, tables_of
 
 EXAMPLE = Path(__file__).with_name("example.toml").read_text("utf-8")
 KEYS = {  # of every table of rig.toml

@@ -20,8 +20,7 @@ from spaql.rig.folder import RigTrial
 from spaql.rig.live import Live, LiveLoop, Read, Write
 from spaql.rig.log_check import Checked, check_log
 from spaql.rig.next_trial import propose, read_controller, read_plan, write_trial
-from spaql.rig.outcome import outcome, outcome_lines
-from spaql.rig.status_page import calibration, help_most, write_status
+from spaql.rig.status_page import calibration, help_most, outcome, outcome_lines, write_status
 
 
 @dataclass(frozen=True)

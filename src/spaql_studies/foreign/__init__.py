@@ -10,18 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from spaql_studies.benchmark import (
-    Contender,
-    Options,
-    benchmark,
-    columns_of,
-    compare_roughly,
-    controllers_table,
-    figures_of,
-    groups_of,
-    plural,
-    published_of,
-)
+from spaql_studies import benchmark
 from spaql_studies.foreign.plants import PLANTS, TRIED
 from spaql_studies.parts import Results
 from spaql_studies.runs.rows import Run
@@ -35,7 +24,7 @@ QUICK_FRESH = 5
 class Entrant(NamedTuple):
     """A learner: its settings, the rollouts after every iteration, and the samples of a quick look."""
 
-    options: Options
+    options: benchmark.Options
     rollouts: int
     quick: int
 
@@ -47,11 +36,11 @@ ENTRANTS = {
 }
 
 
-def tasks_of(name: str, budgets: Sequence[int], fresh: int) -> list[Contender]:
+def tasks_of(name: str, budgets: Sequence[int], fresh: int) -> list[benchmark.Contender]:
     """The entrants on a plant with so many samples each, and so many fresh episodes."""
     plant = PLANTS[name]
     return [
-        Contender(
+        benchmark.Contender(
             plant.env_id, learner, (samples,), (min(entrant.quick, samples),), entrant.options,
             parameters=json.dumps(plant.options, sort_keys=True), fresh=(fresh, QUICK_FRESH),
             rollouts=entrant.rollouts, most_seeds=10, quick_seeds=1,
@@ -76,7 +65,7 @@ TASKS = {
         ("gem-current", (50_000, 50_000, 300), 50),
     )
 }
-FOREIGN = benchmark(
+FOREIGN = benchmark.benchmark(
     "foreign",
     "other people's plants",
     TASKS,
@@ -101,44 +90,44 @@ def digits_of(value: float) -> int:
 
 def foreign_tables(results: Results) -> list[Table]:
     """Of the plants there are runs for: what was reached beside published results, and the controllers."""
-    own = [_row(name, task.algorithm, runs) for name, task, runs in groups_of(results, TASKS, "foreign")]
+    own = [_row(name, task.algorithm, runs) for name, task, runs in benchmark.groups_of(results, TASKS, "foreign")]
     if not own:
         return []
     rows = []
     for name in dict.fromkeys(row["plant"] for row in own):
         rows += [row for row in own if row["plant"] == name]
-        for line in published_of(name):
+        for line in benchmark.published_of(name):
             kept = {key: line[key] for key in ("who", "samples", "fresh", "most")}
             rows.append({"plant": name} | kept | {"source": f"{line['how']}; {line['source']}"})
-    columns = (PLANT, *columns_of("who samples return worst_agent size cpu_seconds source", digits_of))
+    columns = (PLANT, *benchmark.columns_of("who samples return worst_agent size cpu_seconds source", digits_of))
     notes = (
         "All samples are counted, those of evaluation and of measuring bounds included, except those of the fresh "
         "episodes. Worst agent: the worst of the seeds. CPU seconds: learning, without compiling.",
-        compare_roughly("start states, noise, episodes"),
+        benchmark.compare_roughly("start states, noise, episodes"),
     )
     printed = [row for row in own if row["controller"]]
     title, note = "Their controllers, as they are printed", " SPAQL's tables of cells are too long to show."
     whose = (PLANT, Column.text("learner", "who"))
     return [
         Table("foreign", "Other people's plants", columns, rows, notes),
-        controllers_table("foreign-controllers", title, whose, printed, digits_of, note),
+        benchmark.controllers_table("foreign-controllers", title, whose, printed, digits_of, note),
         _handled(),
     ]
 
 
 def _row(name: str, learner: str, runs: Sequence[Run]) -> Row:
     source = f"{len(runs)} agents, {runs[0].episodes} fresh episodes" if len(runs) > 1 else "one agent"
-    row: Row = {"plant": name, "who": learner} | figures_of(runs, "samples", "fresh", "worst_agent")
-    row |= {"size": _size(runs)} | figures_of(runs, "cpu_seconds") | {"source": source}
-    return row | figures_of(runs, "typical_seed", "typical_fresh", "controller")
+    row: Row = {"plant": name, "who": learner} | benchmark.figures_of(runs, "samples", "fresh", "worst_agent")
+    row |= {"size": _size(runs)} | benchmark.figures_of(runs, "cpu_seconds") | {"source": source}
+    return row | benchmark.figures_of(runs, "typical_seed", "typical_fresh", "controller")
 
 
 def _size(runs: Sequence[Run]) -> str:
     """Cells of a partition; laws, and the numbers that a reader sees of them."""
     if not any(run.controller for run in runs):
-        return plural(span(int(run.arms or 0) for run in runs), "cell")
-    counts = figures_of(runs, "leaves", "numbers")
-    return f"{plural(counts['leaves'], 'law')}, {plural(counts['numbers'], 'number')}"
+        return benchmark.plural(span(int(run.arms or 0) for run in runs), "cell")
+    counts = benchmark.figures_of(runs, "leaves", "numbers")
+    return f"{benchmark.plural(counts['leaves'], 'law')}, {benchmark.plural(counts['numbers'], 'number')}"
 
 
 def _handled() -> Table:

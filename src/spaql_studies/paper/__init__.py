@@ -6,28 +6,17 @@ from functools import partial
 
 from spaql.learners.registry import CARDS
 from spaql.policy.digits import counted
+from spaql_studies.paper import plan
 from spaql_studies.paper.claims import claims_table, comparison_tables, study_table
 from spaql_studies.paper.drawings import domains, scaling, trajectories
 from spaql_studies.paper.learning import against_trpo, learning
-from spaql_studies.paper.plan import (
-    LEARNERS,
-    MAIN,
-    MAIN_RUNS,
-    PAPER,
-    RANDOM,
-    SCALING,
-    TRPO,
-    TUNED_RUNS,
-    main_runs,
-    random_runs,
-)
 from spaql_studies.paper.tables import IN_PAPER, paper_tables, published
 from spaql_studies.parts import TITLES, Part, Results, in_order, title_of
 from spaql_studies.runs.rows import Run
 from spaql_studies.study import Agents, Compared, Drawing, Fact, Section, Study
 from spaql_studies.tables import NOTHING, Column, Table, listed, number, probability, span, spread
 
-REPORTED = (MAIN_RUNS.name, TUNED_RUNS.name)
+REPORTED = (plan.MAIN_RUNS.name, plan.TUNED_RUNS.name)
 
 
 def judged(tables: Iterable[Table]) -> Counter[str]:
@@ -71,19 +60,19 @@ def remarks(results: Results) -> list[Fact]:
     agents = [run for part, runs in results.parts.items() if part.experiment in REPORTED for run in runs]
     if quick:
         facts.append(("A quick look", _quick(results, quick)))
-    elif agents and (seeds := len({run.seed for run in agents})) < PAPER.seeds:
-        few = f"{seeds} agents instead of the paper's {PAPER.seeds}: wider intervals, and less powerful tests."
+    elif agents and (seeds := len({run.seed for run in agents})) < plan.PAPER.seeds:
+        few = f"{seeds} agents instead of the paper's {plan.PAPER.seeds}: wider intervals, and less powerful tests."
         facts.append(("Fewer agents", few))
     there = results.plans.keys() | results.parts.keys()
     absent = [
         part
-        for experiment in (SCALING, MAIN_RUNS, RANDOM)
+        for experiment in (plan.SCALING, plan.MAIN_RUNS, plan.RANDOM)
         for part in experiment.parts
         if part not in there and Part(experiment.tuned, part.problem) not in there
     ]
     if absent:
         facts.append(("Not the whole paper", f"Not run: {listed(map(title_of, absent))}."))
-    if any(part.experiment == TUNED_RUNS.name for part in there):
+    if any(part.experiment == plan.TUNED_RUNS.name for part in there):
         tuned = "Agents called tuned use the ξ that was best in our scaling study, not the published one."
         facts.append(("ξ from our own study", tuned))
     return facts
@@ -93,8 +82,8 @@ def _quick(results: Results, parts: Sequence[Part]) -> str:
     runs = [run for part in parts if part.experiment in REPORTED for run in results.parts.get(part, [])]
     text = "Fewer and shorter runs than in the paper."
     if runs:
-        text = f"{span(run.iterations for run in runs)} training episodes instead of {PAPER.iterations:,}, "
-        text += f"{len({run.seed for run in runs})} agents instead of {PAPER.seeds}."
+        text = f"{span(run.iterations for run in runs)} training episodes instead of {plan.PAPER.iterations:,}, "
+        text += f"{len({run.seed for run in runs})} agents instead of {plan.PAPER.seeds}."
     text += " The curves show the trend; their end values cannot be compared with the paper and get no verdict. "
     text += "Run the command without `--quick` for that."
     return text if len(parts) == len(results.plans) else f"{text} Quick are: {listed(map(title_of, parts))}."
@@ -134,9 +123,9 @@ TORQUE_DASHES = "1.5 5"  # of Random with torques in [0, 2]
 def compared(results: Results) -> list[Compared]:
     """By problem, without problems on which only TRPO was run."""
     return [
-        Compared(problem, TITLES[problem], groups_of(results, problem), curves=bool(main_runs(results, problem)))
-        for problem in MAIN
-        if main_runs(results, problem) or results.runs("random", problem)
+        Compared(problem, TITLES[problem], groups_of(results, problem), curves=bool(plan.main_runs(results, problem)))
+        for problem in plan.MAIN
+        if plan.main_runs(results, problem) or results.runs("random", problem)
     ]
 
 
@@ -146,11 +135,13 @@ def groups_of(results: Results, problem: str) -> list[Agents]:
     def agents(label: str, name: str, runs: list[Run], dashes: str, in_paper: bool = True) -> Agents:
         return Agents(label, name, runs, dashes, _published(problem, name, runs) if in_paper else {})
 
-    low, whole = random_runs(results, problem, 0.0), random_runs(results, problem)
-    groups = [agents(name, name, results.runs("main", problem, name), CARDS[name].look.dashes) for name in LEARNERS]
+    low, whole = plan.random_runs(results, problem, 0.0), plan.random_runs(results, problem)
+    groups = [
+        agents(name, name, results.runs("main", problem, name), CARDS[name].look.dashes) for name in plan.LEARNERS
+    ]
     groups += [
         agents(f"{name}, tuned", name, results.runs("tuned", problem, name), CARDS[name].look.tuned, in_paper=False)
-        for name in LEARNERS
+        for name in plan.LEARNERS
     ]
     groups.append(agents("Random, torque in [0, 2]", "Random", low, TORQUE_DASHES))
     label = "Random, whole range" if low else "Random"
@@ -161,7 +152,7 @@ def groups_of(results: Results, problem: str) -> list[Agents]:
 
 def _published(problem: str, algorithm: str, runs: list[Run]) -> dict[str, tuple[float, float]]:
     """The paper's values for agents that were trained as long as the paper's."""
-    if not runs or (CARDS[algorithm].learns and runs[0].iterations != PAPER.iterations):
+    if not runs or (CARDS[algorithm].learns and runs[0].iterations != plan.PAPER.iterations):
         return {}
     figures = {"best_seen": published(problem, algorithm), "arms": published(problem, algorithm, "arms")}
     return {name: pair for name, pair in figures.items() if pair is not None}
@@ -191,7 +182,7 @@ def _of(kind: str, problem: str) -> Drawing:
 
 STUDY = Study(
     "paper",
-    experiments=(SCALING, MAIN_RUNS, TUNED_RUNS, RANDOM, TRPO),
+    experiments=(plan.SCALING, plan.MAIN_RUNS, plan.TUNED_RUNS, plan.RANDOM, plan.TRPO),
     tables=_tables,
     sections=(
         Section("tables", "The paper’s tables", tables=IN_PAPER),
