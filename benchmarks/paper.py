@@ -20,7 +20,7 @@ from spaql_studies.runs.compute import agent_of
 from spaql_studies.runs.compute import compute
 from spaql_studies.runs.rows import RESULT
 from spaql_studies.runs.store import Store
-from spaql_studies.parts import WHOLE
+from spaql_studies.study import WHOLE
 from spaql_studies.parts import chosen_parts, specs_of
 
 SHARE = 20  # of the runs of a kind, one is computed

@@ -16,8 +16,8 @@ from spaql_studies.few import few_tables
 from spaql_studies.foreign import TASKS, digits_of, foreign_tables, title_of_plant
 from spaql_studies.laws import law_tables
 from spaql_studies.load import load_results, others
-from spaql_studies.parts import Results
 from spaql_studies.runs.store import Store
+from spaql_studies.study import Results
 from spaql_studies.tables import Column, Table, markdown, number, shown
 
 LAWS = ("problem", "laws", "numbers", "samples", "fresh return", "worst agent")

@@ -14,10 +14,10 @@ from pathlib import Path
 from spaql.analysis.style import png_of, sheet, write
 from spaql_studies.figures import drawings
 from spaql_studies.load import load_results
-from spaql_studies.parts import Results
 from spaql_studies.results import RESULTS, every_learner_tables
 from spaql_studies.runs.store import Store
 from spaql_studies.scores import ENTRANTS, runs_of, seconds_of
+from spaql_studies.study import Results
 from spaql_studies.tables import Table, markdown
 
 PICTURES = {"results": "results.png", "results-agents": "results_agents.png"}  # by the name of the figure, without its number

@@ -8,7 +8,7 @@ from made_runs import made_results
 from spaql.analysis.style import sheet
 from spaql_studies.figures import Figure, save
 from spaql_studies.page import tables_of, write_page
-from spaql_studies.parts import Effort, Part
+from spaql_studies.study import Effort, Part
 
 SMALL = Effort(seeds=4)
 COMPUTED = (

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from spaql_studies.parts import WHOLE, Results, specs_of
+from spaql_studies.parts import specs_of
 from spaql_studies.runs.rows import run_from
+from spaql_studies.study import WHOLE, Results
 
 ORIGIN = {
     "version": "0",

@@ -10,9 +10,9 @@ from spaql.learners.registry import CARDS, learners
 from spaql.plants.catalog import CATALOG
 from spaql_studies.benchmark import MODEL_BASED, Contender, Options, benchmark, columns_of, figures_of, groups_of
 from spaql_studies.over_samples import Line, contest_of, over_samples
-from spaql_studies.parts import TITLES, Part, Results
+from spaql_studies.parts import TITLES
 from spaql_studies.runs.rows import Run
-from spaql_studies.study import Drawing, Published, Section, Study, terminal_view
+from spaql_studies.study import Drawing, Part, Published, Results, Section, Study, terminal_view
 from spaql_studies.tables import NOTHING, Column, Row, Table, half_width, spread
 
 # -- as data -----------------------------------------------------------------------------------------------------------

@@ -14,11 +14,11 @@ from spaql.learners.registry import learners
 from spaql.plants.catalog import CATALOG
 from spaql.policy.policy import Policy
 from spaql_studies.load import others
-from spaql_studies.parts import TITLES, Effort, Results
+from spaql_studies.parts import TITLES
 from spaql_studies.runs.compute import worst_part
 from spaql_studies.runs.rows import Run
 from spaql_studies.runs.spec import Option, Spec
-from spaql_studies.study import Experiment, Finished
+from spaql_studies.study import Effort, Experiment, Finished, Results
 from spaql_studies.tables import Column, Digits, Row, Table, half_width, shown, span
 
 Options = tuple[tuple[str, Option], ...]

@@ -17,11 +17,10 @@ from spaql.policy.policy import Policy
 from spaql_studies import benchmark
 from spaql_studies.foreign.plants import PLANTS, suite
 from spaql_studies.load import published_json
-from spaql_studies.parts import Results
 from spaql_studies.protocol import Shares, nominal, robustness
 from spaql_studies.runs.double_pendulum import BOARD, FEATURES, ROBOTS, SEEN, board_problem
 from spaql_studies.runs.rows import Run
-from spaql_studies.study import Extra, Section, Study, terminal_view
+from spaql_studies.study import Extra, Results, Section, Study, terminal_view
 from spaql_studies.tables import Column, Row, Table
 
 QUICK_SHARE = 0.01

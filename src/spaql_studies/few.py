@@ -14,8 +14,7 @@ import numpy as np
 from spaql.plants.catalog import CATALOG
 from spaql_studies import benchmark
 from spaql_studies.over_samples import RIVALS, few_figure
-from spaql_studies.parts import Part, Results
-from spaql_studies.study import Drawing, Extra, Section, Study, terminal_view
+from spaql_studies.study import Drawing, Extra, Part, Results, Section, Study, terminal_view
 from spaql_studies.tables import NOTHING, Column, Row, Table, shown, span
 
 QUICK_SAMPLES = 120  # of a quick look, which has one agent of the first kind: a search takes 10 to 60 s

@@ -1,9 +1,8 @@
 """The figures of all studies, drawn from the results of a store, and the parts that several of them have."""
 
+import contextlib
 import math
 import textwrap
-import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future
 from dataclasses import dataclass
@@ -16,8 +15,8 @@ from spaql.analysis.style import BAND, COLOURS, INK, mean_and_half, png_of, shee
 from spaql.ground.arrays import Array
 from spaql.ground.progress import at_work
 from spaql.learners.registry import CARDS, learners, rivals
-from spaql_studies.parts import Results, studies
-from spaql_studies.study import Drawing
+from spaql_studies.parts import studies
+from spaql_studies.study import Drawing, Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,49 +56,28 @@ def drawings() -> dict[str, tuple[str, Drawing]]:
     return {f"{place:02}-{drawing[1].name}": drawing for place, drawing in enumerate(planned, 1)}
 
 
-class Drawn:
-    """Figures that a second process draws, from the first on, while this one draws from the last on."""
-
-    def __init__(self, helper: Executor, folder: Path) -> None:
-        """`helper` is a process that began with `prepare(results)`."""
-        self.helper, self.folder, self.left = helper, folder, deque(drawings())
-        self.begun: dict[str, Future[Figure | None]] = {}
-        self.lock = threading.Lock()
-        self._next()
-
-    def _next(self, _: object = None) -> None:
-        """One at a time: whatever is not begun can be drawn here."""
-        with self.lock:
-            if not self.left:
-                return
-            try:
-                future = self.helper.submit(_drawn, self.left[0], self.folder)
-            except RuntimeError:  # the helper has ended, or was killed
-                return
-            self.begun[self.left.popleft()] = future
-        future.add_done_callback(self._next)
-
-    def take(self) -> str | None:
-        """The last figure that nobody draws; None if there is no more."""
-        with self.lock:
-            return self.left.pop() if self.left else None
-
-
 def draw_figures(
-    results: Results, folder: Path, say: Callable[[str], None] | None = None, beside: Drawn | None = None
+    results: Results, folder: Path, say: Callable[[str], None] | None = None, helper: Executor | None = None
 ) -> list[Figure]:
-    """Every figure there is data for, as PNG and SVG; `say(name)` is called before each that is drawn here."""
+    """Every figure there is data for, as PNG and SVG; `say(name)` is called before each that is drawn here.
+
+    `helper`: a second process, which began with `prepare(results)`. It draws from the first on, this one from the last.
+    """
     names = list(drawings())
+    begun: dict[str, Future[Figure | None]] = {}
     drawn: dict[str, Figure | None] = {}
-    ahead = iter(names) if beside is None else iter(beside.take, None)
-    for name in ahead:
-        at_work("drawing figures", len(drawn) + (len(beside.begun) if beside else 0), len(names))
+    with contextlib.suppress(RuntimeError):  # the helper has ended, or was killed
+        begun = {name: helper.submit(_drawn, name, folder) for name in names} if helper is not None else {}
+    for name in reversed(names) if begun else names:
+        if name in begun and not begun[name].cancel():
+            continue
+        at_work("drawing figures", len(drawn), len(names))
         if say is not None:
             say(name)
         drawn[name] = draw_figure(results, name, folder)
-    for name, future in beside.begun.items() if beside else ():
+    for name in [name for name in names if name not in drawn]:
         try:
-            drawn[name] = future.result()
+            drawn[name] = begun[name].result()
         except BrokenExecutor:  # the helper was killed: nothing is lost but its time
             drawn[name] = draw_figure(results, name, folder)
     return [figure for name in names if (figure := drawn[name]) is not None]

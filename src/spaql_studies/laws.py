@@ -7,8 +7,7 @@ from spaql.analysis.style import short
 from spaql.learners.registry import learners
 from spaql.plants.catalog import CATALOG
 from spaql_studies import benchmark
-from spaql_studies.parts import Results
-from spaql_studies.study import Experiment, Published, Section, Study, terminal_view
+from spaql_studies.study import Experiment, Published, Results, Section, Study, terminal_view
 from spaql_studies.tables import Column, Row, Table, span
 
 QUICK_SHARE = 0.02  # of many samples, for a quick look

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from spaql.ground.errors import SpaqlError
-from spaql_studies.parts import Part, Results, all_parts, experiments, in_order, part_of
+from spaql_studies.parts import all_parts, experiments, in_order
 from spaql_studies.runs.rows import Run, read_rows, write_rows
 from spaql_studies.runs.spec import Spec, spec_from
 from spaql_studies.runs.store import Store
-from spaql_studies.study import Experiment
+from spaql_studies.study import Experiment, Part, Results, part_of
 
 
 def load_results(store: Store) -> Results:

@@ -12,8 +12,9 @@ from spaql.learners.registry import CARDS, learners, rivals
 from spaql.plants.catalog import CATALOG
 from spaql_studies.benchmark import MODEL_BASED, Contender, groups_of, published_of, title_of_problem
 from spaql_studies.figures import MARKERS, dots, dotted_level, entry, line_of, panel_grid, side_by_side
-from spaql_studies.parts import TITLES, Results
+from spaql_studies.parts import TITLES
 from spaql_studies.runs.rows import Run
+from spaql_studies.study import Results
 from spaql_studies.tables import Row, agents, caption_number, listed, span
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ from spaql.ground.writing import make_folder, write_whole
 from spaql.learners import registry
 from spaql.report.shell import embedded, inlined, render, write_html
 from spaql_studies import facts
-from spaql_studies.curve_data import curve_data
-from spaql_studies.figures import Drawn, Figure, draw_figures, prepare
+from spaql_studies.facts import curve_data
+from spaql_studies.figures import Figure, draw_figures, prepare
 from spaql_studies.load import load_results
-from spaql_studies.parts import Results, studies
+from spaql_studies.parts import studies
 from spaql_studies.runs.store import Store
-from spaql_studies.study import Agents, Section, Tables
+from spaql_studies.study import Agents, Results, Section, Tables
 from spaql_studies.tables import NOTHING, Table, number, write_tables
 
 MANY = 200  # runs, from which on drawing takes longer than to begin a process
@@ -53,10 +53,9 @@ def make_report(store: Store, say: Callable[[str], None] | None = None, jobs: in
         make_folder(store.folder / name)
     at_work("making tables")
     with worker_processes(1, prepare, results) if jobs > 1 and _many(results) else contextlib.nullcontext() as helper:
-        beside = None if helper is None else Drawn(helper, store.folder / "figures")
         tables = tables_of(results)
         written = write_tables(chain(*tables.values()), store.folder / "tables")
-        figures = draw_figures(results, store.folder / "figures", say, beside)
+        figures = draw_figures(results, store.folder / "figures", say, helper)
     at_work("writing the page")
     _forget_older(store.folder, [*written, *(path for figure in figures for path in (figure.png, figure.svg))])
     page = store.folder / "report.html"

@@ -24,66 +24,13 @@ study; figures are numbered in order. `sweep` is no study in this sense: its run
 """
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.catalog import CATALOG
-from spaql_studies.runs.rows import Run
 from spaql_studies.runs.spec import Spec
-
-if TYPE_CHECKING:
-    from spaql_studies.study import Experiment, Finished, Study
-
-
-class Part(NamedTuple):
-    """One experiment on one problem.
-
-    As text, "main-cartpole": its word after `--only`, and the name of its plan in the store.
-    """
-
-    experiment: str  # a word without a hyphen
-    problem: str  # a name of the catalog, or of another part of the experiment
-
-    def __str__(self) -> str:
-        return f"{self.experiment}-{self.problem}"
-
-
-def part_of(text: str) -> Part:
-    """The part with this text."""
-    experiment, _, problem = text.partition("-")
-    return Part(experiment, problem)
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How much of a study is computed."""
-
-    quick: bool = False  # a small but real version
-    seeds: int | None = None  # agents of every kind; None: as many as the study has
-
-
-WHOLE = Effort()
-QUICK = Effort(quick=True)
-
-
-@dataclass(frozen=True)
-class Results:
-    """Finished runs by part, sorted by algorithm, options and seed: what tables, figures and the page are made from."""
-
-    parts: Mapping[Part, list[Run]]
-    plans: Mapping[Part, dict[str, Any]] = field(default_factory=dict)  # as the store keeps them
-    missing: Mapping[Part, int] = field(default_factory=dict)  # number of planned runs that the store does not have
-    published: frozenset[Part] = frozenset()  # parts whose runs came with the package
-
-    def runs(self, experiment: str, problem: str, algorithm: str | None = None) -> list[Run]:
-        runs = self.parts.get(Part(experiment, problem), [])
-        return [run for run in runs if algorithm is None or run.algorithm == algorithm]
-
-
-# -- all of them -------------------------------------------------------------------------------------------------------
+from spaql_studies.study import Effort, Experiment, Finished, Part, Study, part_of
 
 # The module of each study, and its words after `spaql reproduce --only`: help needs them before anything is loaded
 EXPERIMENTS = {
@@ -98,19 +45,19 @@ EXPERIMENTS = {
 
 
 @functools.cache
-def studies() -> "tuple[Study, ...]":
+def studies() -> tuple[Study, ...]:
     """All studies, in the order of the page."""
     return tuple(import_module(f"spaql_studies.{name}").STUDY for name in EXPERIMENTS)
 
 
 @functools.cache
-def experiments() -> "dict[str, Experiment]":
+def experiments() -> dict[str, Experiment]:
     """The experiments of all studies by name."""
     return {experiment.name: experiment for study in studies() for experiment in study.experiments}
 
 
 @functools.cache
-def all_parts() -> "tuple[Part, ...]":
+def all_parts() -> tuple[Part, ...]:
     """The parts of all studies, in the order of computing."""
     return tuple(part for experiment in experiments().values() for part in experiment.parts)
 
@@ -160,7 +107,7 @@ def stages_of(some: Sequence[Part]) -> list[list[Part]]:
     return [first, [part for part in some if part not in first]]
 
 
-def specs_of(part: Part, effort: Effort, finished: "Finished | None" = None) -> list[Spec]:
+def specs_of(part: Part, effort: Effort, finished: Finished | None = None) -> list[Spec]:
     """All runs of a part; `finished`: the runs of the parts it needs."""
     return experiments()[part.experiment].specs(part.problem, effort, finished or {})
 

@@ -14,11 +14,12 @@ from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import display
 from spaql.ground.screens import ShownTask
 from spaql_studies.load import plan_of
-from spaql_studies.parts import Effort, Part, chosen_parts, experiments, specs_of, stages_of
+from spaql_studies.parts import chosen_parts, experiments, specs_of, stages_of
 from spaql_studies.runs.rows import DamagedError, Run
 from spaql_studies.runs.runner import executor_of, run_missing
 from spaql_studies.runs.spec import Spec
 from spaql_studies.runs.store import Store
+from spaql_studies.study import Effort, Part
 
 # -- how far `spaql reproduce` is: the whole and each part -------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from spaql.plants.equations import Entry
 from spaql_studies.atlas import QUICK_SHARE, TABLE
 from spaql_studies.benchmark import FRESH, PROBLEM, Options, columns_of, seeds_of
 from spaql_studies.paper.plan import protocol_of
-from spaql_studies.parts import TITLES, Effort, Results
+from spaql_studies.parts import TITLES
 from spaql_studies.runs.rows import Run
 from spaql_studies.runs.spec import Spec
 from spaql_studies.scores import (
@@ -27,7 +27,7 @@ from spaql_studies.scores import (
     rows_by_problem,
     score_text,
 )
-from spaql_studies.study import Drawing, Experiment, Finished, Section, Study, terminal_view
+from spaql_studies.study import Drawing, Effort, Experiment, Finished, Results, Section, Study, terminal_view
 from spaql_studies.tables import Column, Row, Table, listed, number, span
 
 ITERATED = tuple(card.name for card in learners() if card.learns_by == "iterations")

@@ -14,8 +14,9 @@ from spaql.plants.catalog import CATALOG
 from spaql.policy.digits import counted
 from spaql_studies.benchmark import figures_of
 from spaql_studies.figures import dots, dotted_level, marker_of, panel_grid, side_by_side
-from spaql_studies.parts import TITLES, Results
+from spaql_studies.parts import TITLES
 from spaql_studies.runs.rows import Run
+from spaql_studies.study import Results
 from spaql_studies.tables import NOTHING, Row, agents, listed
 
 if TYPE_CHECKING:

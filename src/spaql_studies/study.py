@@ -1,4 +1,4 @@
-"""What a study is: its experiments, and how its results are shown.
+"""What a study is: its parts and experiments, and how its results are shown.
 
 Data and functions; `spaql_studies.parts` says how to add one.
 """
@@ -9,10 +9,57 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from spaql.analysis.style import WIDTH
-from spaql_studies.parts import Effort, Part, Results
 from spaql_studies.runs.rows import Run
 from spaql_studies.runs.spec import Spec
 from spaql_studies.tables import NOTHING, Table, span
+
+
+class Part(NamedTuple):
+    """One experiment on one problem.
+
+    As text, "main-cartpole": its word after `--only`, and the name of its plan in the store.
+    """
+
+    experiment: str  # a word without a hyphen
+    problem: str  # a name of the catalog, or of another part of the experiment
+
+    def __str__(self) -> str:
+        return f"{self.experiment}-{self.problem}"
+
+
+def part_of(text: str) -> Part:
+    """The part with this text."""
+    experiment, _, problem = text.partition("-")
+    return Part(experiment, problem)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much of a study is computed."""
+
+    quick: bool = False  # a small but real version
+    seeds: int | None = None  # agents of every kind; None: as many as the study has
+
+
+WHOLE = Effort()
+QUICK = Effort(quick=True)
+
+
+@dataclass(frozen=True)
+class Results:
+    """Finished runs by part, sorted by algorithm, options and seed: what tables, figures and the page are made from."""
+
+    parts: Mapping[Part, list[Run]]
+    plans: Mapping[Part, dict[str, Any]] = field(default_factory=dict)  # as the store keeps them
+    missing: Mapping[Part, int] = field(default_factory=dict)  # number of planned runs that the store does not have
+    published: frozenset[Part] = frozenset()  # parts whose runs came with the package
+
+    def runs(self, experiment: str, problem: str, algorithm: str | None = None) -> list[Run]:
+        runs = self.parts.get(Part(experiment, problem), [])
+        return [run for run in runs if algorithm is None or run.algorithm == algorithm]
+
+
+# -- experiments, and how their results are shown ----------------------------------------------------------------------
 
 Fact = tuple[str, str]  # a heading and a text, or a value and its name
 Finished = Mapping[Part, Sequence[Run]]  # the runs of the parts that an experiment needs

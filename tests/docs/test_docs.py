@@ -15,8 +15,8 @@ import command_line
 from made_runs import made_part
 from page_checks import LEARNS
 from pages import PAGES, ROOT, blocks_of, commands_of, indented_commands, program_of, promise_of
-from spaql_studies.parts import QUICK, Part
 from spaql_studies.runs.rows import write_rows
+from spaql_studies.study import QUICK, Part
 
 LINK = re.compile(r"\[([^\]\n]*)\]\(([^)\s]+)\)")
 CODE_LINK = re.compile(r"\]\(\.\./((?:src|examples)/[\w./-]+\.py)(?:#([\w.]+))?\)")

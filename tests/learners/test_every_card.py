@@ -35,8 +35,8 @@ from spaql.learners.registry import CARDS, card_of, learner_class, learners
 from spaql.policy.digits import counted
 from spaql.training import speed
 from spaql_studies.figures import DASHES, MARKERS, ORDER
-from spaql_studies.parts import QUICK
 from spaql_studies.results import results_specs
+from spaql_studies.study import QUICK
 
 sys.path.insert(0, str(ROOT / "docs"))
 from make_options import filled, hindrance, page_of

@@ -12,10 +12,10 @@ from made_pages import SMALL, Reader, figure_of, sample_figures, sample_results,
 from made_runs import made_part, made_results, made_run
 from spaql.ground.errors import SpaqlError
 from spaql.report.shell import embedded, minus
-from spaql_studies.curve_data import curve_data
-from spaql_studies.facts import key_figures, remarks, summary
+from spaql_studies.facts import curve_data, key_figures, remarks, summary
 from spaql_studies.page import tables_of, write_page
-from spaql_studies.parts import QUICK, Effort, Part, Results, specs_of
+from spaql_studies.parts import specs_of
+from spaql_studies.study import QUICK, Effort, Part, Results
 
 NASTY = '</script><script>alert("x")</script>&\u2028<b>'
 

@@ -13,10 +13,11 @@ from made_runs import made_part, made_run
 from spaql.analysis.style import INK
 from spaql.ground.errors import SpaqlError
 from spaql.report.shell import coded, embedded, inline_svg, inlined, minus, plain
-from spaql_studies.curve_data import MOST_LINES, MOST_POINTS, curve_data, spaced
+from spaql_studies.facts import MOST_LINES, MOST_POINTS, curve_data, spaced
 from spaql_studies.page import MOST_ROWS
 from spaql_studies.paper.plan import random_runs
-from spaql_studies.parts import Part, Results, specs_of
+from spaql_studies.parts import specs_of
+from spaql_studies.study import Part, Results
 from spaql_studies.tables import duration, large, moment, period, ranges
 
 # -- curves --------------------------------------------------------------------------------------------------------------------------

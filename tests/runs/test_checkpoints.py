@@ -9,7 +9,7 @@ import pytest
 import spaql
 from spaql_studies.runs.compute import compute
 from spaql_studies.runs.rivals import lockstep_returns
-from spaql_studies.runs.rows import CHANGED, CHECKED, JUDGED, MADE, SPENT, digest_of, read_rows, run_from, write_rows
+from spaql_studies.runs.rows import COLUMNS, MORE, NEEDED, digest_of, read_rows, run_from, write_rows
 from spaql_studies.runs.spec import Spec
 
 SPEC = Spec("cartpole", "SPAQL", 1000, 0, 5, 40, (("xi", 20.0),), (500, 2000, 6000))
@@ -71,14 +71,14 @@ def test_such_a_run_read_back_is_the_run_written(tmp_path, row):
     write_rows(tmp_path / "run.parquet", [run])
     (found,) = read_rows(tmp_path / "run.parquet")
     assert found.digest == run.digest
-    for name in (*CHECKED, *SPENT):
+    for name in (*MORE["checkpoints"], "cpu_curve", "tree_cpu_curve"):
         np.testing.assert_array_equal(getattr(found, name), row[name])
 
 
 def test_files_from_before_there_were_checkpoints_are_read_as_they_are(tmp_path):
     run = run_from(compute(PLAIN))
     write_rows(tmp_path / "new.parquet", [run])
-    table = pq.read_table(tmp_path / "new.parquet").drop_columns([*CHECKED, *SPENT, *MADE, *JUDGED, *CHANGED])
+    table = pq.read_table(tmp_path / "new.parquet").drop_columns([name for name in COLUMNS if name not in NEEDED])
     pq.write_table(table, tmp_path / "old.parquet", write_page_checksum=True)
     (old,), (new,) = (read_rows(tmp_path / f"{name}.parquet") for name in ("old", "new"))
     assert old.digest == new.digest == run.digest

@@ -8,10 +8,10 @@ import pytest
 from command_line import run
 from kept_files import KEPT, STORE
 from spaql_studies.load import load_results, specs_in
-from spaql_studies.parts import Part
 from spaql_studies.runs.compute import compute
 from spaql_studies.runs.rows import digest_of
 from spaql_studies.runs.store import Store
+from spaql_studies.study import Part
 
 PLAN = json.loads((KEPT / STORE / "plans" / "main-cartpole.json").read_text())
 SPECS = specs_in(PLAN)

@@ -9,9 +9,10 @@ import pytest
 import spaql
 from spaql_studies.atlas import ABLATION, ABLATIONS, ATLAS, CONTESTS, RIVALS
 from spaql_studies.few import FEW
-from spaql_studies.parts import QUICK, WHOLE, Effort, Part, chosen_parts, specs_of
+from spaql_studies.parts import chosen_parts, specs_of
 from spaql_studies.runs.compute import compute
 from spaql_studies.runs.spec import Spec, spec_from
+from spaql_studies.study import QUICK, WHOLE, Effort, Part
 
 OURS = (*ATLAS.parts, *RIVALS.parts)
 

@@ -13,8 +13,9 @@ from spaql_studies.atlas import ABLATION, CONTESTS, atlas_tables
 from spaql_studies.figures import draw_figures
 from spaql_studies.load import load_results, plan_of, published_runs
 from spaql_studies.over_samples import contest_of
-from spaql_studies.parts import Effort, Part, Results, specs_of
+from spaql_studies.parts import specs_of
 from spaql_studies.runs.store import Store
+from spaql_studies.study import Effort, Part, Results
 from spaql_studies.tables import comma_separated, markdown
 
 FOUR = Effort(seeds=4)

@@ -10,9 +10,9 @@ from made_runs import made_checked
 from spaql_studies import protocol
 from spaql_studies.boards import BOARDS, DOUBLE_PENDULUMS, TASKS, board_tables
 from spaql_studies.load import others, published_json
-from spaql_studies.parts import QUICK, WHOLE, Effort, Part, Results
 from spaql_studies.runs import double_pendulum as plant
 from spaql_studies.runs.compute import agent_of
+from spaql_studies.study import QUICK, WHOLE, Effort, Part, Results
 
 NUMBERS = (*protocol.NUMBERS, 0.0)
 LAW = {"sin1": 9.0, "velocity1": -0.5, "velocity2": -0.3, "energy": -4.0}

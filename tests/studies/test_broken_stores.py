@@ -6,9 +6,10 @@ import pytest
 
 from command_line import refused, run
 from made_runs import made_checked, made_run
-from spaql_studies.parts import QUICK, Part, experiments, specs_of
+from spaql_studies.parts import experiments, specs_of
 from spaql_studies.runs.rows import write_rows
 from spaql_studies.runs.store import Store
+from spaql_studies.study import QUICK, Part
 
 PARTS = [Part("main", "cartpole"), Part("atlas", "pendulum"), Part("laws", "pendulum"), Part("few", "pendulum"), Part("foreign", "InvertedPendulum-v5")]
 

@@ -14,12 +14,12 @@ from spaql.ground.errors import SpaqlError
 from spaql_studies.few import ELSEWHERE, FEW, TASKS, few_tables, rivals_of
 from spaql_studies.figures import draw_figures
 from spaql_studies.load import others, published_runs
-from spaql_studies.parts import QUICK, WHOLE, Effort, Part, Results, chosen_parts, experiments, specs_of
+from spaql_studies.parts import chosen_parts, experiments, specs_of
 from spaql_studies.reproduce import Request, reproduce
 from spaql_studies.runs.compute import agent_of, compute
 from spaql_studies.runs.rows import digest_of, read_rows, run_from, write_rows
 from spaql_studies.runs.spec import Spec, spec_from
-from spaql_studies.study import Extra
+from spaql_studies.study import QUICK, WHOLE, Effort, Extra, Part, Results
 
 FOUR = Effort(seeds=4)
 

@@ -12,12 +12,12 @@ from spaql.analysis.style import COLOURS, INK, short, thinned
 from spaql.ground.errors import SpaqlError
 from spaql.ground.workers import worker_processes
 from spaql.learners.history import History
-from spaql_studies.figures import Drawn, draw_figures, drawings, prepare
+from spaql_studies.figures import draw_figures, drawings, prepare
 from spaql_studies.paper.drawings import _angle, median_run
 from spaql_studies.paper.learning import curve_of, takeover
 from spaql_studies.paper.plan import LEARNERS, MAIN, SCALED, groups_of
-from spaql_studies.parts import Part, Results
 from spaql_studies.runs.rows import run_from
+from spaql_studies.study import Part, Results
 from spaql_studies.tables import agents, caption_number, listed
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -271,10 +271,9 @@ def test_a_second_process_draws_the_same_bytes_and_one_that_is_killed_leaves_no_
     alone = draw_figures(results, tmp_path / "alone")
     for name, killed in (("beside", False), ("killed", True)):
         with worker_processes(1, prepare, results) as helper:
-            beside = Drawn(helper, tmp_path / name)
             for process in helper._processes.values() if killed else ():
                 process.kill()
-            together = draw_figures(results, tmp_path / name, None, beside)
+            together = draw_figures(results, tmp_path / name, None, helper)
         assert [(one.name, one.caption) for one in together] == [(one.name, one.caption) for one in alone]
         for one, other in zip(together, alone, strict=True):
             assert one.png.read_bytes() == other.png.read_bytes()

@@ -16,13 +16,13 @@ from spaql.ground.errors import SpaqlError
 from spaql_studies.foreign import ENTRANTS, FOREIGN, TASKS, foreign_tables, tasks_of
 from spaql_studies.foreign.plants import PLANTS, ForeignPlant, Reseeded
 from spaql_studies.load import others
-from spaql_studies.parts import QUICK, WHOLE, Effort, Part, Results, experiments
+from spaql_studies.parts import experiments
 from spaql_studies.reproduce import Request, reproduce
 from spaql_studies.runs.compute import agent_of, compute
 from spaql_studies.runs.rows import run_from
 from spaql_studies.runs.spec import Spec
 from spaql_studies.runs.store import Store
-from spaql_studies.study import Extra
+from spaql_studies.study import QUICK, WHOLE, Effort, Extra, Part, Results
 
 PENDULUM = "Pendulum-v1"  # needs no package: the way of all others can be gone without them
 

@@ -10,10 +10,10 @@ from spaql_studies.benchmark import specs_of_tasks
 from spaql_studies.facts import remarks
 from spaql_studies.laws import BOX2D, COMPILED, MUJOCO, SLIDES, law_tables
 from spaql_studies.load import others
-from spaql_studies.parts import QUICK, WHOLE, Part, Results
 from spaql_studies.runs.compute import compute
 from spaql_studies.runs.rows import run_from
 from spaql_studies.runs.spec import Spec
+from spaql_studies.study import QUICK, WHOLE, Part, Results
 from spaql_studies.tables import latex, markdown
 
 

@@ -15,9 +15,10 @@ import pytest
 import command_line
 from spaql_studies.load import load_results
 from spaql_studies.paper.plan import main_runs
-from spaql_studies.parts import QUICK, WHOLE, Part, all_parts, chosen_parts, needed_parts, specs_of
+from spaql_studies.parts import all_parts, chosen_parts, needed_parts, specs_of
 from spaql_studies.reproduce import Request, reproduce
 from spaql_studies.runs.store import Store
+from spaql_studies.study import QUICK, WHOLE, Part
 
 WITH_REPORT = ("--quick", "--only", "main-cartpole", "--seeds", "3", "--jobs", "2")  # 9 runs
 SMALL = (*WITH_REPORT, "--no-report")

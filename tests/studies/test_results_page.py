@@ -17,11 +17,12 @@ from spaql.plants.equations import Known
 from spaql_studies.figures import draw_figures
 from spaql_studies.load import load_results, plan_of, published_runs
 from spaql_studies.page import make_report
-from spaql_studies.parts import TITLES, Effort, Part, Results, specs_of
+from spaql_studies.parts import TITLES, specs_of
 from spaql_studies.results import every_learner_tables
 from spaql_studies.runs.compute import compute
 from spaql_studies.runs.store import Store
 from spaql_studies.scores import ENTRANTS, result_rows, score_text, shade_of
+from spaql_studies.study import Effort, Part, Results
 
 FOUR = Effort(seeds=4)
 SHORT = (Part("results", "oil-quadratic"), Part("results", "ambulance"))

@@ -6,10 +6,11 @@ import pytest
 import spaql
 from spaql.learners.registry import CARDS, learner_class, learners
 from spaql.plants.catalog import CATALOG
-from spaql_studies.parts import WHOLE, Effort, Part, chosen_parts, specs_of
+from spaql_studies.parts import chosen_parts, specs_of
 from spaql_studies.results import ITERATED, RESULTS
 from spaql_studies.runs.spec import Spec
 from spaql_studies.scores import ENTRANTS
+from spaql_studies.study import WHOLE, Effort, Part
 
 
 def test_every_learner_is_on_every_problem_with_20_seeds_that_nobody_tuned_on():

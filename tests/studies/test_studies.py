@@ -12,19 +12,16 @@ from spaql_studies.figures import drawings
 from spaql_studies.page import tables_of
 from spaql_studies.parts import (
     EXPERIMENTS,
-    QUICK,
-    WHOLE,
-    Part,
     all_parts,
     chosen_parts,
     experiments,
     needed_parts,
-    part_of,
     specs_of,
     stages_of,
     studies,
     title_of,
 )
+from spaql_studies.study import QUICK, WHOLE, Part, part_of
 
 
 def test_the_list_names_the_experiments_that_the_studies_have():

@@ -13,7 +13,8 @@ from spaql_studies.paper.claims import claims_table, comparison_tables, study_ta
 from spaql_studies.paper.learning import curve_of, overtaken_at
 from spaql_studies.paper.plan import main_runs
 from spaql_studies.paper.tables import paper_tables
-from spaql_studies.parts import QUICK, WHOLE, Effort, Part, Results, specs_of
+from spaql_studies.parts import specs_of
+from spaql_studies.study import QUICK, WHOLE, Effort, Part, Results
 from spaql_studies.tables import Column, Table, comma_separated, latex, markdown, write_tables
 
 

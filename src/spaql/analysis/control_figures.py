@@ -172,10 +172,10 @@ def _draw_proof(axes: "Axes", proof: "Proof", across: int, up: int) -> list[Any]
         (claim.reach if isinstance(claim.reach, dict) else {}, GREEN, "-", "reached and kept"),
     )
     axes.autoscale_view()
-    for bounds, colour, style, label in outlines:
+    for bounds, colour, dashes, label in outlines:
         ends = [bounds.get(claim.variables[j]) for j in (across, up)]
         if any(ends):
-            entries.append(_outline(axes, ends, colour, style, label))
+            entries.append(_outline(axes, ends, colour, dashes, label))
     axes.autoscale_view()
     return entries
 
@@ -186,9 +186,9 @@ def _rectangle(across: Array, up: Array, **style: Any) -> Any:
     return Rectangle((across[0], up[0]), across[1] - across[0], up[1] - up[0], **style)
 
 
-def _outline(axes: "Axes", ends: list[Range | None], colour: str, style: str, label: str) -> Any:
+def _outline(axes: "Axes", ends: list[Range | None], colour: str, dashes: str, label: str) -> Any:
     """A box, or two lines where one of the variables has no bounds."""
-    line: dict[str, Any] = {"color": colour, "linestyle": style, "linewidth": 1.3}
+    line: dict[str, Any] = {"color": colour, "linestyle": dashes, "linewidth": 1.3}
     across, up = ends
     if across is not None and up is not None:
         (left, right), (low, high) = across, up

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -35,19 +36,16 @@ def bench(
     from spaql.ground import checks
     from spaql.training.speed import measure, measure_cold
 
+    say, shown = None if as_json else _say, show
     if checks.device(device) == "cuda":
         from spaql.cuda.card_speed import measure_card
 
-        card = measure_card(None if as_json else _say)
-        print(json.dumps(card, indent=1)) if as_json else show_card(card)
-        return
-    if cold:
-        programs = measure_cold(None if as_json else _say)
-        print(json.dumps(programs, indent=1)) if as_json else show_cold(programs)
-        return
-    problems, say = problem or ["pendulum", "cartpole"], None if as_json else _say
-    figures = measure(problems, iterations, rounds, say, settings(changes))
-    print(json.dumps(figures, indent=1)) if as_json else show(figures)
+        figures, shown = measure_card(say), show_card
+    elif cold:
+        figures, shown = measure_cold(say), show_cold
+    else:
+        figures = measure(problem or ["pendulum", "cartpole"], iterations, rounds, say, settings(changes))
+    print(json.dumps(figures, indent=1)) if as_json else shown(figures)
 
 
 def _say(text: str) -> None:
@@ -55,52 +53,56 @@ def _say(text: str) -> None:
 
 
 def show(figures: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console()
     for name, speeds in figures["problems"].items():
-        table = Table(title=f"{name}, {speeds['rollouts']} rollouts, {figures['iterations']:,} iterations")
-        for heading in ("", "million steps / s", "of bare plant", "times Gymnasium"):
-            table.add_column(heading, justify="right" if heading else "left")
-        rows = [("plain Gymnasium loop", speeds["gymnasium_loop"]), ("bare plant, lock-step", speeds["bare_plant"])]
-        rows += [(algorithm, entry["steps_per_second"]) for algorithm, entry in speeds["learners"].items()]
-        for label, rate in rows:
+        rates = {"plain Gymnasium loop": speeds["gymnasium_loop"], "bare plant, lock-step": speeds["bare_plant"]}
+        rates |= {algorithm: entry["steps_per_second"] for algorithm, entry in speeds["learners"].items()}
+        rows = []
+        for label, rate in rates.items():
             share, times = rate / speeds["bare_plant"], rate / speeds["gymnasium_loop"]
-            table.add_row(label, f"{rate / 1e6:.3g}", f"{100 * share:.3g} %", f"{times:,.0f}")
-        console.print(table)
-    threads = figures["threads"]
-    console.print(
+            rows.append((label, f"{rate / 1e6:.3g}", f"{100 * share:.3g} %", f"{times:,.0f}"))
+        title = f"{name}, {speeds['rollouts']} rollouts, {figures['iterations']:,} iterations"
+        _table(title, ("million steps / s", "of bare plant", "times Gymnasium"), rows)
+    threads, rounds = figures["threads"], figures["rounds"]
+    how = "one round" if rounds == 1 else f"each figure is the best of {rounds} rounds, taken in turn"
+    _line(
         f"{threads['jobs']} threads: {threads['speed_up']:.2f} times as fast as one. "
         f"Learning on CartPole-v1 through from_gym: {100 * figures['from_gym_overhead']:.0f} % more time "
-        "than the environment alone.",
-        highlight=False,
+        "than the environment alone."
     )
-    rounds = figures["rounds"]
-    how = "one round" if rounds == 1 else f"each figure is the best of {rounds} rounds, taken in turn"
-    console.print(f"One core; {how}.", highlight=False)
+    _line(f"One core; {how}.")
 
 
 def show_card(figures: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=f"two laws on {figures['device']}, double precision")
-    for heading in ("", "billion steps / s", "times one core", "same bits", "compiled in s"):
-        table.add_column(heading, justify="right" if heading else "left")
+    rows = []
     for name, figure in figures["problems"].items():
         card, core, same = figure["card"], figure["core"], "yes" if figure["same"] else "no"
-        table.add_row(name, f"{card / 1e9:.1f}", f"{card / core:,.0f}", same, f"{figure['compiled']:.1f}")
-    Console().print(table)
+        rows.append((name, f"{card / 1e9:.1f}", f"{card / core:,.0f}", same, f"{figure['compiled']:.1f}"))
+    headings = ("billion steps / s", "times one core", "same bits", "compiled in s")
+    _table(f"two laws on {figures['device']}, double precision", headings, rows)
 
 
 def show_cold(figures: dict[str, dict[str, Any]]) -> None:
+    rows = [
+        (name, f"{figure['wall']:.1f}", f"{figure['cpu']:.1f}", f"{figure['compilations']} functions")
+        for name, figure in figures.items()
+    ]
+    _table("from an empty compile cache to the first result", ("wall s", "CPU s", "compiled"), rows)
+
+
+def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """`headings`: of all columns but the first."""
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title="from an empty compile cache to the first result")
-    for heading in ("", "wall s", "CPU s", "compiled"):
-        table.add_column(heading, justify="right" if heading else "left")
-    for name, figure in figures.items():
-        table.add_row(name, f"{figure['wall']:.1f}", f"{figure['cpu']:.1f}", f"{figure['compilations']} functions")
+    table = Table("", title=title)
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    for row in rows:
+        table.add_row(*row)
     Console().print(table)
+
+
+def _line(text: str) -> None:
+    from rich.console import Console
+
+    Console().print(text, highlight=False)

@@ -87,7 +87,7 @@ class Proof:
 
     def plot(self, path: str | PathLike[str] | None = None, x: str | None = None, y: str | None = None) -> "Figure":
         """The starts, what is open and the bounds in two variables; those whose starts are widest, if none is named."""
-        from spaql.analysis.proof_figure import proof_figure
+        from spaql.analysis.control_figures import proof_figure
 
         return proof_figure(self, path, x, y)
 

@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 from spaql_studies import benchmark
 from spaql_studies.foreign.plants import PLANTS, TRIED
-from spaql_studies.parts import Results
 from spaql_studies.runs.rows import Run
-from spaql_studies.study import Section, Study, lengths_of, terminal_view
+from spaql_studies.study import Results, Section, Study, lengths_of, terminal_view
 from spaql_studies.tables import NOTHING, Column, Row, Table, span
 
 ROLLOUTS = 20  # of SPAQL after every training episode: those of `from_gym` by default

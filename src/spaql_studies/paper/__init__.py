@@ -11,9 +11,9 @@ from spaql_studies.paper.claims import claims_table, comparison_tables, study_ta
 from spaql_studies.paper.drawings import domains, scaling, trajectories
 from spaql_studies.paper.learning import against_trpo, learning
 from spaql_studies.paper.tables import IN_PAPER, paper_tables, published
-from spaql_studies.parts import TITLES, Part, Results, in_order, title_of
+from spaql_studies.parts import TITLES, in_order, title_of
 from spaql_studies.runs.rows import Run
-from spaql_studies.study import Agents, Compared, Drawing, Fact, Section, Study
+from spaql_studies.study import Agents, Compared, Drawing, Fact, Part, Results, Section, Study
 from spaql_studies.tables import NOTHING, Column, Table, listed, number, probability, span, spread
 
 REPORTED = (plan.MAIN_RUNS.name, plan.TUNED_RUNS.name)

@@ -9,8 +9,9 @@ from spaql.plants.catalog import CATALOG
 from spaql_studies.paper.learning import overtaken_at
 from spaql_studies.paper.plan import LEARNERS, MAIN, PAPER, groups_of, main_runs, random_runs
 from spaql_studies.paper.tables import SOLVED
-from spaql_studies.parts import TITLES, Results
+from spaql_studies.parts import TITLES
 from spaql_studies.runs.rows import Run
+from spaql_studies.study import Results
 from spaql_studies.tables import Column, Row, Table, probability, spread
 
 ALPHA = 0.05

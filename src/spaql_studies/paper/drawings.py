@@ -11,8 +11,8 @@ from spaql.ground.arrays import Array
 from spaql.learners.registry import CARDS
 from spaql_studies.figures import ORDER, RING, entry, line_of, marker_of
 from spaql_studies.paper.plan import Groups, groups_of, main_runs, random_runs
-from spaql_studies.parts import Results
 from spaql_studies.runs.rows import Run
+from spaql_studies.study import Results
 from spaql_studies.tables import agents, caption_number, listed
 
 if TYPE_CHECKING:

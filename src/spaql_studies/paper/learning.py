@@ -11,8 +11,8 @@ from spaql.ground.arrays import Array
 from spaql.learners.registry import CARDS, learners
 from spaql_studies.figures import ORDER, RING, entry, fresh_strip, line_of, plot_band
 from spaql_studies.paper.plan import main_runs, random_runs
-from spaql_studies.parts import Results
 from spaql_studies.runs.rows import Run
+from spaql_studies.study import Results
 from spaql_studies.tables import agents, caption_number, listed
 
 if TYPE_CHECKING:

@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 
 from spaql.learners.registry import learners
 from spaql.plants.catalog import CATALOG
-from spaql_studies.parts import Effort, Part, Results
 from spaql_studies.runs.rows import Run
 from spaql_studies.runs.spec import Option, Spec
-from spaql_studies.study import Experiment, Finished, Published
+from spaql_studies.study import Effort, Experiment, Finished, Part, Published, Results
 from spaql_studies.tables import NOTHING, span
 
 LEARNERS = tuple(card.name for card in learners() if card.in_paper and card.learns)

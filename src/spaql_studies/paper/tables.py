@@ -9,8 +9,9 @@ from typing import Any
 
 from spaql.learners.registry import CARDS
 from spaql_studies.paper.plan import LEARNERS, MAIN, PAPER, TORQUES, random_runs
-from spaql_studies.parts import TITLES, Part, Results
+from spaql_studies.parts import TITLES
 from spaql_studies.runs.rows import Run
+from spaql_studies.study import Part, Results
 from spaql_studies.tables import NOTHING, Column, Row, Table, half_width, probability
 
 # -- the published results: "Control with adaptive Q-learning", Araújo, Figueiredo and Ayala Botto ---------------------

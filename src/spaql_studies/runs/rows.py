@@ -2,9 +2,10 @@
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -12,53 +13,18 @@ from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.ground.writing import write_whole
 
-# types of columns, as Arrow names them
-TEXT = "string"
-WHOLE = "int64"
-REAL = "float64"
-REALS = "list<float64>"
-WHOLES = "list<int64>"
-# What was run, and what came out: in the digest.
-RESULT = {
-    "key": TEXT, "problem": TEXT, "algorithm": TEXT, "xi": REAL, "options": TEXT, "seed": WHOLE, "iterations": WHOLE,
-    "rollouts": WHOLE, "episodes": WHOLE, "best_seen": REAL, "fresh": REAL, "arms": WHOLE, "train_samples": WHOLE,
-    "eval_samples": WHOLE, "fresh_returns": REALS, "evaluation_curve": REALS, "best_seen_curve": REALS,
-    "arms_curve": WHOLES, "train_samples_curve": WHOLES, "eval_samples_curve": WHOLES, "temperature_curve": REALS,
-    "episode_states": REALS, "episode_actions": REALS, "code": TEXT,
-}  # fmt: skip
-# For a run with checkpoints also its returns at each checkpoint (no tree: 0 leaves, return NaN). Runs without
-# checkpoints have no such columns in their digest, and older files without these columns are read as they are.
-CHECKED = {"checkpoints": WHOLES, "checkpoint_returns": REALS, "tree_leaves": WHOLES, "tree_returns": REALS}
-# For a run that ends with a few laws also these laws, as JSON; in the digest where there are any.
-MADE = {"controller": TEXT}
-# For a run whose controller is judged by a model of its own, at each checkpoint also: the mean of the worst twentieth
-# of the fresh episodes, laws and their numbers (0: a table), the return that the model predicts, and its doubts.
-JUDGED = {
-    "worst_returns": REALS, "law_leaves": WHOLES, "law_numbers": WHOLES, "model_returns": REALS, "doubts": WHOLES,
-}  # fmt: skip
-# For a problem whose parameters are not the usual ones also these, as JSON.
-CHANGED = {"parameters": TEXT}
-# Where the run came from: not in the digest, because two computers give the same result at different times.
-ORIGIN = {"version": TEXT, "seconds": REAL, "host": TEXT, "finished": TEXT, "python": TEXT, "libraries": TEXT}
-# CPU seconds of learning, and of making the tree, up to each checkpoint; without checkpoints those of all learning.
-SPENT = {"cpu_curve": REALS, "tree_cpu_curve": REALS}
-COLUMNS = RESULT | {"digest": TEXT} | ORIGIN | CHECKED | SPENT | MADE | JUDGED | CHANGED
-NEEDED = RESULT | {"digest": TEXT} | ORIGIN
-LISTS = [name for name, kind in COLUMNS.items() if kind in (REALS, WHOLES)]
-
-
-def _no_reals() -> Array:
-    return np.zeros(0)
-
-
-def _no_wholes() -> Array:
-    return np.zeros(0, np.int64)
+Wholes = Annotated[Array, "int64"]  # other arrays are of real numbers
+no_reals, no_wholes = partial(np.zeros, 0), partial(np.zeros, 0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A finished run, as read from a store. Curves have one entry per iteration."""
+    """A finished run, as read from a store. Its fields are the columns of the file, in their order.
 
+    Curves have one entry per iteration.
+    """
+
+    # what was run, and what came out: in the digest
     key: str
     problem: str
     algorithm: str
@@ -76,13 +42,14 @@ class Run:
     fresh_returns: Array
     evaluation_curve: Array
     best_seen_curve: Array
-    arms_curve: Array
-    train_samples_curve: Array
-    eval_samples_curve: Array
+    arms_curve: Wholes
+    train_samples_curve: Wholes
+    eval_samples_curve: Wholes
     temperature_curve: Array
     episode_states: Array  # flat: the states of one episode, one after the other
     episode_actions: Array
     code: str
+    # where it came from: not in the digest, because two computers give the same result at different times
     digest: str
     version: str
     seconds: float
@@ -90,19 +57,39 @@ class Run:
     finished: str
     python: str
     libraries: dict[str, str]
-    checkpoints: Array = field(default_factory=_no_wholes)  # samples used, evaluation counted
-    checkpoint_returns: Array = field(default_factory=_no_reals)
-    tree_leaves: Array = field(default_factory=_no_wholes)
-    tree_returns: Array = field(default_factory=_no_reals)
-    cpu_curve: Array = field(default_factory=_no_reals)
-    tree_cpu_curve: Array = field(default_factory=_no_reals)
+    # of a run with checkpoints: samples used, evaluation counted, and what was reached (no tree: 0 leaves, return NaN)
+    checkpoints: Wholes = field(default_factory=no_wholes)
+    checkpoint_returns: Array = field(default_factory=no_reals)
+    tree_leaves: Wholes = field(default_factory=no_wholes)
+    tree_returns: Array = field(default_factory=no_reals)
+    # CPU seconds of learning, and of making the tree, up to each checkpoint; without checkpoints those of all learning
+    cpu_curve: Array = field(default_factory=no_reals)
+    tree_cpu_curve: Array = field(default_factory=no_reals)
     controller: str = ""  # the policy as JSON, if it is a few laws
-    worst_returns: Array = field(default_factory=_no_reals)
-    law_leaves: Array = field(default_factory=_no_wholes)
-    law_numbers: Array = field(default_factory=_no_wholes)
-    model_returns: Array = field(default_factory=_no_reals)
-    doubts: Array = field(default_factory=_no_wholes)
-    parameters: str = ""
+    # of a run whose controller is judged by a model of its own, at each checkpoint: the mean of the worst twentieth of
+    # the fresh episodes, laws and their numbers (0: a table), the return that the model predicts, and its doubts
+    worst_returns: Array = field(default_factory=no_reals)
+    law_leaves: Wholes = field(default_factory=no_wholes)
+    law_numbers: Wholes = field(default_factory=no_wholes)
+    model_returns: Array = field(default_factory=no_reals)
+    doubts: Wholes = field(default_factory=no_wholes)
+    parameters: str = ""  # of the problem, as JSON, where they are not the usual ones
+
+
+# types of columns, as Arrow names them; older files have only those up to `libraries`
+REALS, WHOLES = "list<float64>", "list<int64>"
+KINDS: dict[Any, str] = {Array: REALS, Wholes: WHOLES, int: "int64", int | None: "int64", float: "float64"}
+COLUMNS = {column.name: KINDS.get(column.type, "string") for column in fields(Run)} | {"xi": "float64"}
+NEEDED = list(COLUMNS)[: list(COLUMNS).index("libraries") + 1]
+LISTS = [name for name, kind in COLUMNS.items() if kind in (REALS, WHOLES)]
+RESULT = NEEDED[: NEEDED.index("code") + 1]  # in the digest of every run
+JUDGED = ("worst_returns", "law_leaves", "law_numbers", "model_returns", "doubts")
+MORE = {  # in the digest of runs that have the first of them
+    "checkpoints": ("checkpoints", "checkpoint_returns", "tree_leaves", "tree_returns"),
+    "controller": ("controller",),
+    "model_returns": JUDGED,
+    "parameters": ("parameters",),
+}
 
 
 def run_from(row: dict[str, Any]) -> Run:
@@ -118,12 +105,9 @@ def run_from(row: dict[str, Any]) -> Run:
 def digest_of(row: dict[str, Any]) -> str:
     """Hash of everything a run has found: equal digests are equal bits."""
     digest = hashlib.sha256()
-    columns = dict(RESULT)
-    groups = {"checkpoints": CHECKED, "controller": MADE, "model_returns": JUDGED, "parameters": CHANGED}
-    for of, more in groups.items():
-        columns |= more if len(row.get(of, "")) else {}
-    for name, kind in columns.items():
-        value = row[name]
+    more = [name for of, names in MORE.items() if len(row.get(of, "")) for name in names]
+    for name in (*RESULT, *more):
+        value, kind = row[name], COLUMNS[name]
         if kind in (REALS, WHOLES):
             value = np.asarray(value, "<i8" if kind == WHOLES else "<f8").tobytes()
         else:
@@ -137,7 +121,7 @@ def write_rows(path: Path, runs: list[Run]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    kinds = {TEXT: pa.string(), WHOLE: pa.int64(), REAL: pa.float64()}
+    kinds = {kind: pa.type_for_alias(kind) for kind in ("string", "int64", "float64")}
     kinds |= {REALS: pa.list_(pa.float64()), WHOLES: pa.list_(pa.int64())}
     rows = [vars(run) | {"options": json.dumps(run.options), "libraries": json.dumps(run.libraries)} for run in runs]
     columns = {name: pa.array([row[name] for row in rows], kinds[kind]) for name, kind in COLUMNS.items()}
