@@ -72,7 +72,7 @@ def test_what_is_not_proven_is_exit_code_1(policy_file):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--never", "angle"], "NAME=..."),
+        (["--never", "angle"], "NAME=LOW..HIGH"),
         (["--never", "angle=1"], "LOW..HIGH"),
         (["--never", "angle=a..b"], "not a number"),
         (["--steps", "many"], "a whole number, or ever"),

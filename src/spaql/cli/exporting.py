@@ -10,7 +10,7 @@ import typer
 from spaql.cli.app import AsJson, command
 from spaql.cli.arguments import Fallback, GivenProblem, Monitored, monitor_of, plant_of, policy_in
 from spaql.cli.explain import File, Form, Laws, Proven, Step, check_forms, formed, read_policy
-from spaql.cli.plant_options import NOTHING
+from spaql.cli.plant_options import NOTHING, by_name, dotted, number, parsed
 from spaql.export import FORMATS, KINDS, MONITORED
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import working
@@ -98,14 +98,9 @@ def export(
 # -- `spaql prove` -----------------------------------------------------------------------------------------------------
 
 
-FILE_HELP = (
-    "An agent written by `spaql train --out`, or a policy written by `spaql export --to json`."
-)
 RANGE = "NAME=LOW..HIGH"
 NEVER_HELP = "Bounds that are never left (default: no episode ends in failure). Repeat for several."
-REACH_HELP = (
-    "Bounds that are reached and kept, or the word end: the episode ends. Repeat for several."
-)
+REACH_HELP = "Bounds that are reached and kept, or the word end: the episode ends. Repeat for several."
 AT_HELP = "Of a differential equation: bounds at a time in seconds, or FROM..TO. Repeat for several."
 START_HELP = "The starts of a variable (default: all start states). Repeat for several."
 Ranges = list[str] | None
@@ -113,27 +108,17 @@ Ranges = list[str] | None
 
 @command
 def prove(
-    file: Annotated[Path, typer.Argument(help=FILE_HELP)],
+    file: File,
     never: Annotated[Ranges, typer.Option(metavar=RANGE, help=NEVER_HELP)] = None,
     reach: Annotated[Ranges, typer.Option(metavar=RANGE, help=REACH_HELP)] = None,
     at: Annotated[Ranges, typer.Option(metavar="TIME:NAME=LOW..HIGH", help=AT_HELP)] = None,
     start: Annotated[Ranges, typer.Option(metavar=RANGE, help=START_HELP)] = None,
-    steps: Annotated[
-        str | None, typer.Option(help="How many, or ever (default: ever if it can be proven).")
-    ] = None,
-    parameter: Annotated[
-        Ranges, typer.Option(metavar=RANGE, help="A parameter of the plant. Repeat.")
-    ] = None,
-    sensor: Annotated[
-        Ranges, typer.Option(metavar="NAME=ERROR", help="How far a sensor may be off. Repeat.")
-    ] = None,
-    seconds: Annotated[
-        float, typer.Option(help="Of CPU; what is not proven by then is open.")
-    ] = 60.0,
+    steps: Annotated[str | None, typer.Option(help="How many, or ever (default: ever if it can be proven).")] = None,
+    parameter: Annotated[Ranges, typer.Option(metavar=RANGE, help="A parameter of the plant. Repeat.")] = None,
+    sensor: Annotated[Ranges, typer.Option(metavar="NAME=ERROR", help="How far a sensor may be off. Repeat.")] = None,
+    seconds: Annotated[float, typer.Option(help="Of CPU; what is not proven by then is open.")] = 60.0,
     out: Annotated[Path | None, typer.Option(help="Write the certificate there.")] = None,
-    check: Annotated[
-        Path | None, typer.Option(help="Check this certificate instead of proving.")
-    ] = None,
+    check: Annotated[Path | None, typer.Option(help="Check this certificate instead of proving.")] = None,
     problem: GivenProblem = None,
     as_json: AsJson = False,
 ) -> None:
@@ -152,11 +137,14 @@ def prove(
     if check is not None:
         proof = check_proof(check, policy)
     else:
-        goal: Any = "end" if reach == ["end"] else _ranges("--reach", reach) or None
-        count = math.inf if steps == "ever" else None if steps is None else _whole(steps)
+        goal: Any = "end" if reach == ["end"] else by_name("reach", reach, dotted)
+        if steps not in (None, "ever") and not str(steps).isdigit():
+            raise SpaqlError(f"--steps is a whole number, or ever, not {steps!r}")
         proof = policy.prove(
-            _ranges("--never", never) or None, goal, _ranges("--start", start) or None, count, at=_times(at) or None,
-            parameters=_ranges("--parameter", parameter), sensors=_numbers("--sensor", sensor), seconds=seconds,
+            by_name("never", never, dotted) or None, goal or None, by_name("start", start, dotted) or None,
+            math.inf if steps == "ever" else None if steps is None else int(steps),
+            at=_times(at) or None, parameters=by_name("parameter", parameter, dotted),
+            sensors=by_name("sensor", sensor, number), seconds=seconds,
         )  # fmt: skip
     print(json_of(proof) if as_json else f"{'CHECKED ' if check is not None else ''}{proof}")
     if out is not None:
@@ -168,50 +156,11 @@ def prove(
 def _times(texts: Ranges) -> dict[Any, dict[str, tuple[float, float]]]:
     """Bounds by time, or by (from, to), as `Policy.prove` takes them."""
     times: dict[Any, dict[str, tuple[float, float]]] = {}
+
+    def add(text: str) -> None:
+        when, bounds = text.split(":", 1)
+        times.setdefault(dotted(when) if ".." in when else number(when), {}).update(by_name("at", [bounds], dotted))
+
     for text in texts or ():
-        when, colon, bounds = text.partition(":")
-        first, dots, last = when.partition("..")
-        if not colon:
-            raise SpaqlError(f"--at takes TIME:NAME=LOW..HIGH, such as 0.5..1:angle=0..1, not {text!r}")
-        key = (_number("--at", first), _number("--at", last)) if dots else _number("--at", first)
-        times.setdefault(key, {}).update(_ranges("--at", [bounds]))
+        parsed("at", text, add)
     return times
-
-
-def _whole(text: str) -> int:
-    if not text.isdigit():
-        raise SpaqlError(f"--steps is a whole number, or ever, not {text!r}")
-    return int(text)
-
-
-def _named(option: str, texts: Ranges) -> dict[str, str]:
-    named: dict[str, str] = {}
-    for text in texts or ():
-        name, equals, value = text.rpartition("=")
-        if not equals or not name.strip() or name.strip() in named:
-            raise SpaqlError(f"{option} takes NAME=..., each name once, not {text!r}")
-        named[name.strip()] = value
-    return named
-
-
-def _ranges(option: str, texts: Ranges) -> dict[str, tuple[float, float]]:
-    ranges = {}
-    for name, value in _named(option, texts).items():
-        low, dots, high = value.partition("..")
-        if not dots:
-            raise SpaqlError(
-                f"{option} {name}: a range is LOW..HIGH, such as -0.2..0.2, not {value!r}"
-            )
-        ranges[name] = _number(option, low), _number(option, high)
-    return ranges
-
-
-def _numbers(option: str, texts: Ranges) -> dict[str, float]:
-    return {name: _number(option, value) for name, value in _named(option, texts).items()}
-
-
-def _number(option: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError as error:
-        raise SpaqlError(f"{option}: {text!r} is not a number") from error

@@ -49,9 +49,11 @@ FORMS = {  # of the options that are parsed here: what they take, and an example
     "trip": (RANGE, "current=-20:20"),
     "noise": ("NAME=NUMBER", "speed=0.5"),
     "delay": ("sensor=STEPS or actuator=STEPS", "actuator=1"),
-    "increments": ("a NUMBER, or NAME=NUMBER", "voltage=2"),
-    "rates": ("a NUMBER, or NAME=NUMBER", "voltage=2"),
+    **dict.fromkeys(("increments", "rates"), ("a NUMBER, or NAME=NUMBER", "voltage=2")),
     "interlock": ("VARIABLE>=NUMBER: ACTION=LOW:HIGH", "current>=8: voltage=-24:0"),
+    **dict.fromkeys(("never", "reach", "start", "parameter"), ("NAME=LOW..HIGH", "angle=-0.2..0.2")),
+    "sensor": ("NAME=ERROR", "angle=0.01"),
+    "at": ("TIME:NAME=LOW..HIGH", "0.5..1:angle=0..1"),
     "feature": ("NAME=FORMULA", "energy = 0.5*velocity**2 + 15*cos - 15"),
 }
 Many = list[str] | None
@@ -148,13 +150,8 @@ def in_loop(
 
     if plant.ends is not None:
         problem = replace(problem, ends=choice("--ends", plant.ends, ENDS[1:]))
-    features: dict[str, str] = {}
-    for text in plant.feature or ():
-        feature, formula = _parsed("feature", text, _sides)
-        if feature in features:
-            raise SpaqlError(f"--feature {text}: {feature} is given twice")
-        features[feature] = formula
-    limits = [Limit(*_parsed("limit", text, _range)) for text in plant.limit or ()]
+    features = by_name("feature", plant.feature, str)
+    limits = [Limit(*parsed("limit", text, _range)) for text in plant.limit or ()]
     if plant.trip and plant.trip_cost is None:
         raise SpaqlError("--trip needs --trip-cost too, more than a whole episode can cost; else ending it would pay")
     if not plant.looped and observe is None and reward is None:
@@ -162,16 +159,16 @@ def in_loop(
         return limited(problem, (*problem.limits, *limits)) if limits else problem
     return loop(
         problem,
-        references=[_parsed("reference", text, _reference) for text in plant.reference or ()],
+        references=[parsed("reference", text, _reference) for text in plant.reference or ()],
         memory=[name for text in plant.memory or () for name in names(text)],
         observe=() if observe is None else names(observe),
-        noise=_numbers("noise", plant.noise),
-        delay={what: _whole(steps) for what, steps in _numbers("delay", plant.delay).items()},
+        noise=by_name("noise", plant.noise, float),
+        delay={what: _whole(steps) for what, steps in by_name("delay", plant.delay, float).items()},
         increments=_per_action("increments", plant.increments),
         rates=_per_action("rates", plant.rates),
-        interlocks=[_parsed("interlock", text, _interlock) for text in plant.interlock or ()],
+        interlocks=[parsed("interlock", text, _interlock) for text in plant.interlock or ()],
         limits=limits,
-        trips=[Limit(*_parsed("trip", text, _range)) for text in plant.trip or ()],
+        trips=[Limit(*parsed("trip", text, _range)) for text in plant.trip or ()],
         trip_cost=plant.trip_cost,
         reward=reward,
         dt=plant.dt,
@@ -188,7 +185,7 @@ def learners_reference(plant: PlantOptions) -> tuple[list[float] | None, PlantOp
     """`--reference 0,0,0,0` has been an option of SPAQL-TS, and still is; the rest are signals to follow."""
     plain = [text for text in plant.reference or () if "=" not in text]
     signals = [text for text in plant.reference or () if "=" in text]
-    points = [_parsed("reference", text, lambda point: list(map(float, point.split(",")))) for text in plain]
+    points = [parsed("reference", text, lambda point: list(map(float, point.split(",")))) for text in plain]
     if len(points) > 1:
         raise SpaqlError(_wrong("reference", plain[1]))
     return points[0] if points else None, plant._replace(reference=signals or None)
@@ -204,7 +201,7 @@ def _wrong(option: str, text: str) -> str:
     return f"--{option} takes {form}, such as {example!r}, not {text!r}"
 
 
-def _parsed(option: str, text: str, parse: Callable[[str], Parsed]) -> Parsed:
+def parsed(option: str, text: str, parse: Callable[[str], Parsed]) -> Parsed:
     """`parse(text)`, or what the option takes."""
     try:
         return parse(text)
@@ -220,6 +217,19 @@ def _sides(text: str) -> tuple[str, str]:
     if not name.strip():
         raise ValueError
     return name.strip(), value
+
+
+def number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise SpaqlError(f"{text!r} is not a number") from error
+
+
+def dotted(text: str) -> tuple[float, float]:
+    """LOW..HIGH."""
+    low, high = text.split("..", 1)
+    return number(low), number(high)
 
 
 def _range(text: str) -> tuple[str, float, float]:
@@ -269,14 +279,15 @@ def _interlock(text: str) -> "Interlock":
     return Interlock(variable, **threshold, action=action, low=low, high=high)
 
 
-def _numbers(option: str, texts: list[str] | None) -> dict[str, float]:
-    numbers: dict[str, float] = {}
+def by_name(option: str, texts: list[str] | None, parse: Callable[[str], Parsed]) -> dict[str, Parsed]:
+    """NAME=VALUE, each name once."""
+    values: dict[str, Parsed] = {}
     for text in texts or ():
-        name, value = _parsed(option, text, lambda entry: (_sides(entry)[0], float(_sides(entry)[1])))
-        if name in numbers:
+        name, value = parsed(option, text, lambda entry: (_sides(entry)[0], parse(_sides(entry)[1])))
+        if name in values:
             raise SpaqlError(f"--{option} {text}: {name} is given twice")
-        numbers[name] = value
-    return numbers
+        values[name] = value
+    return values
 
 
 def _whole(steps: float) -> Any:
@@ -285,5 +296,5 @@ def _whole(steps: float) -> Any:
 
 def _per_action(option: str, texts: list[str] | None) -> float | dict[str, float] | None:
     if texts is not None and len(texts) == 1 and "=" not in texts[0]:
-        return _parsed(option, texts[0], float)
-    return _numbers(option, texts) or None
+        return parsed(option, texts[0], float)
+    return by_name(option, texts, float) or None
