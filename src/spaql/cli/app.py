@@ -15,7 +15,6 @@ import typer
 from spaql.ground.interrupts import interrupted, keep_from_now_on
 from spaql.version import __version__
 
-STORE_HELP = "Folder of results; finished runs in it are not computed again."
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 INTERRUPTED = 130  # exit code, as shells have it for Ctrl-C
 WIDTH = 76  # letters of an example; longer ones go on in the next line, as a shell takes them

@@ -47,9 +47,6 @@ class _Writer:
         text = re.sub(r"e([+-]?)0*(\d+)$", lambda e: rf" \cdot 10^{{{e[1].replace('+', '')}{e[2]}}}", text)
         return text.replace("∞", r"\infty")
 
-    def with_unit(self, text: str, unit: str) -> str:
-        return rf"{self.number(text)}\,{self.text(unit)}" if unit else self.number(text)
-
     def formula(self, axis: int) -> list[str]:
         """One axis of the action."""
         words, leaves = self.words, [leaf for leaf, region in self.words.regions.items() if not region.empty][::-1]
