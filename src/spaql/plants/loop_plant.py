@@ -161,36 +161,31 @@ def loop_state(plant: Plant, signals: Signals, around: Surroundings) -> LoopStat
 def loop_functions(
     plant: Plant, signals: Signals, around: Surroundings, hooks: Sequence[str] = ()
 ) -> tuple[Callable[..., Any], ...]:
-    """`reset`, `step` and `observe` of the loop.
-
-    `hooks`: functions that are given at every call, before all else.
-    """
+    """`reset`, `step` and `observe` of the loop. `hooks`: functions that are given at every call, before all else."""
     layout = loop_state(plant, signals, around)
     s, queue, _, z, late = layout
     t, r, y = letters("t", plant.observation_dim), letters("r", len(signals.references)), queue[0]
     a, count = letters("a", plant.action_dim), len(around.noise)
     uniform, noise, normal = normals(count, count if hooks else None)
-    errors = {j: x for x, (j, _) in zip(normal, around.noise, strict=True)}
-    state = layout.names
-    look = look_line(plant, t)
+    off = {j: f"E{j} * {x}" for x, (j, _) in zip(normal, around.noise, strict=True)}
+    state, references = layout.names, list(enumerate(signals.references))
     scope = scope_of(plant, signals, around) | {"gaussians": gaussians, "start": plant.reset.python}
     scope |= {f"E{j}": spread for j, spread in around.noise}
 
     lines = [*step_lines(plant, signals, around, queue, z, late), *noise]
-    lines += _measured(queue[-1], t, errors, signals.measured)
-    moves = [line for k, reference in enumerate(signals.references) for line in next_lines(k, reference)]
-    changing = [(k, reference) for k, reference in enumerate(signals.references) if reference.changes]
-    draws = [name for k, reference in changing for name in chances(k, reference)]
-    lines += [*moves, f"return ({listed(state)}), reward, terminated"]
+    lines += measured_lines(queue[-1], off, signals.measured)
+    lines += [line for k, reference in references for line in next_lines(k, reference)]
+    lines.append(f"return ({listed(state)}), reward, terminated")
+    draws = [name for k, reference in references if reference.changes for name in chances(k, reference)]
     arguments = listed(hooks, state, a, letters("c", plant.step_noise), uniform, draws)
     stepped = function_of(scope, f"step({arguments})", lines)
 
     reset_noise = letters("c", plant.reset_noise)
-    draws = [name for k, reference in enumerate(signals.references) for name in chances(k, reference)]
-    lines = [f"{listed(s)}= start({listed(reset_noise)})", look, *noise]
-    lines += _measured(queue[-1], t, errors, signals.measured)
+    draws = [name for k, reference in references for name in chances(k, reference)]
+    lines = [f"{listed(s)}= start({listed(reset_noise)})", look_line(plant, t), *noise]
+    lines += measured_lines(queue[-1], off, signals.measured)
     lines += [f"{listed(row)}= {listed(queue[-1])}" for row in queue[:-1]]
-    lines += [line for k, reference in enumerate(signals.references) for line in first_lines(k, reference)]
+    lines += [line for k, reference in references for line in first_lines(k, reference)]
     lines += [f"{listed(z)}= first({listed([*y, *r])})"] if z else []
     lines += [f"{listed(row)}= {', '.join(map(repr, signals.neutral))}," for row in late]
     lines.append(f"return ({listed(state)})")
@@ -256,13 +251,10 @@ def remembered(signals: Signals, symbols: Sequence[str], y: Sequence[str]) -> li
     return [f"{symbol} = {python(terms, lambda s: place.get(s, s))}" for symbol, terms in asked]
 
 
-def _measured(row: Sequence[str], true: Sequence[str], errors: dict[int, str], axes: Sequence[Axis]) -> list[str]:
-    """With its error, within the bounds of its axis."""
-    lines = []
-    for j, name in enumerate(row):
-        blurred = bounded(f"{true[j]} + E{j} * {errors[j]}", axes[j]) if j in errors else true[j]
-        lines.append(f"{name} = {blurred}")
-    return lines
+def measured_lines(row: Sequence[str], off: dict[int, str], axes: Sequence[Axis]) -> list[str]:
+    """What sensors say of t0, t1, ..., those that are off within the bounds of their axes."""
+    said = [bounded(f"t{j} + {off[j]}", axes[j]) if j in off else f"t{j}" for j in range(len(row))]
+    return [f"{name} = {value}" for name, value in zip(row, said, strict=True)]
 
 
 # -- what a controller in a loop may know of the reward: whatever of it can be computed from what it sees --------------

@@ -28,12 +28,11 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
-from spaql.plants.assemble import bounded
 from spaql.plants.axes import Axis
 from spaql.plants.compile import function_of, listed
 from spaql.plants.compile import names as letters
 from spaql.plants.equations import drawn
-from spaql.plants.loop_plant import Surroundings, look_line, scope_of, step_lines
+from spaql.plants.loop_plant import Surroundings, look_line, measured_lines, scope_of, step_lines
 from spaql.plants.plant import Plant, PlantFunction, make_plant
 from spaql.plants.problem import Problem
 from spaql.plants.references import Reference
@@ -106,8 +105,10 @@ def joined(
     t = letters("t", plant.observation_dim)
     apart = [f"e{n} = r{k} - t{j}" for n, (k, j) in enumerate(signals.errors.values()) if n in numbers]
     newest = [] if x.off else [look_line(plant, x.queue[-1])]
-    step = function_of(scope, *_step(plant, signals, around, wrong, x, newest, apart))
-    lines = [look_line(plant, t), *_measured(x.queue[-1], wrong, signals.measured)]
+    # a sensor is off by any number within a bound
+    off = {j: f"{most!r} * (2.0 * v{j} - 1.0)" for j, most in enumerate(wrong.tolist()) if most > 0.0}
+    step = function_of(scope, *_step(plant, signals, around, off, x, newest, apart))
+    lines = [look_line(plant, t), *measured_lines(x.queue[-1], off, signals.measured)]
     lines += [f"{listed(row)}= {listed(x.queue[-1])}" for row in x.queue[:-1]]
     lines += [f"{listed(x.registers)}= first({listed(x.queue[0], x.references)})"] if x.registers else []
     lines += [f"{listed(row)}= {', '.join(map(repr, signals.neutral))}," for row in x.late]
@@ -162,22 +163,14 @@ def on_plant(problem: Problem, plant: Plant, state: tuple[Axis, ...]) -> Problem
     return replace(problem, plant=plant, state=state, env=None, **gone)
 
 
-def _measured(row: Sequence[str], wrong: Array, axes: Sequence[Axis]) -> list[str]:
-    """What sensors say of t0, t1, ...: off by any number within a bound, and within the bounds of their axes."""
-    lines = []
-    for j, (name, most) in enumerate(zip(row, wrong.tolist(), strict=True)):
-        off = bounded(f"t{j} + {most!r} * (2.0 * v{j} - 1.0)", axes[j])
-        lines.append(f"{name} = {off if most > 0.0 else f't{j}'}")
-    return lines
-
-
 def _step(
-    plant: Plant, signals: Signals, around: Surroundings, wrong: Array, x: Letters, newest: list[str], apart: list[str],
+    plant: Plant, signals: Signals, around: Surroundings, off: dict[int, str], x: Letters, newest: list[str],
+    apart: list[str],
 ) -> tuple[str, list[str]]:  # fmt: skip
     """Head and lines of a step."""
     a, c = letters("a", plant.action_dim), letters("c", plant.step_noise)
     lines = [*newest, *step_lines(plant, signals, around, x.queue, x.registers, x.late)]
-    lines += _measured(x.queue[-1], wrong, signals.measured) if x.off else []
+    lines += measured_lines(x.queue[-1], off, signals.measured) if x.off else []
     for k, reference in enumerate(signals.references):
         if reference.changes:
             low, high = span(reference)
