@@ -25,7 +25,6 @@ def table(card: Card) -> str:
     for one in options_of(learner_class(card)):
         default = "" if one.default is None else f'"{one.default}"' if isinstance(one.default, str) else f"{one.default}"
         rows.append(f"| `{one.name}` | {default} | {one.metadata[ABOUT]} |")
-    rows.append("| `seed` | 0 | determines all random numbers |")
     return "\n".join(rows)
 
 
