@@ -41,9 +41,8 @@ from spaql.trees.tree import Tree, decide
 
 SEARCHING = "searching for laws in the model"
 # what a search may cost
-SEARCH_KERNELS = 5e9  # of the last search, after few samples
+SEARCH_KERNELS = 5e9  # of a search after few samples
 LOOK_AHEAD_KERNELS = 2e9  # of its look-ahead, which is faster: it has one function only
-TRIAL_EFFORT = 0.5  # the same for laws that are tried on the plant, and found again later
 USUAL_SAMPLES = 1000  # beyond, the cost of a search goes with their root
 RACE_SHARE = 0.5  # for the race of trees of laws; a third of the rest for every other part
 CANDIDATES = 6  # of a race
@@ -77,14 +76,13 @@ def laws_in(
     """The best laws in the model of the data; `earlier`: trees that may be better still; `table`:
     perhaps better.
 
-    `last`: they are the controller, and are tidied; else laws for a trial on the plant, with less
-    effort.
+    `last`: they are the controller, and are tidied; else laws for a trial on the plant.
 
     A table teaches, too; a `teacher` only teaches. `stop`: once set, the best so far is returned
     soon. `device`: where the episodes of the races run; look-ahead and what is reported stay on the CPU.
     """
     with threadpool_limits(1, "blas"):  # small matrices: threads cost more than they save, and may change last bits
-        effort = (1.0 if last else TRIAL_EFFORT) * search_cost(len(data.states))
+        effort = search_cost(len(data.states))
         search = _LawSearch(problem, model, data, seed, earlier, table, stop or threading.Event(), effort, device)
         return search.run(last, [tree for tree in (table, teacher) if tree is not None])
 
