@@ -10,7 +10,7 @@ import importlib.util
 import math
 import re
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy as np
 from spaql.ground import fastmath
 from spaql.ground.errors import SpaqlError, one_line
 from spaql.ground.numba_public import errors, numba
-from spaql.plants.compile import names_in
+from spaql.plants.compile import rewired
 
 USE_CPU = 'leave out device="cuda" to use the CPU'
 
@@ -88,7 +88,7 @@ def translated(value: Any) -> Any:
         return value
     if python not in _translated:
         inlined = {} if is_simulated() else {"forceinline": True}
-        _translated[python] = opened().jit(device=True, **inlined)(_with_globals(python))
+        _translated[python] = opened().jit(device=True, **inlined)(rewired(python, translated, {}))
     return _translated[python]
 
 
@@ -106,14 +106,6 @@ def _fused() -> Any:
 def _simulated_fused(a: Any, b: Any, c: Any) -> Any:
     """The same in Python: a product of two single numbers is exact in double precision."""
     return np.float32(np.float64(a) * np.float64(b) + np.float64(c))
-
-
-def _with_globals(python: Callable[..., Any]) -> Callable[..., Any]:
-    """The plain function, and under the names it uses the functions of the card."""
-    scope = dict(python.__globals__)
-    scope |= {name: translated(scope[name]) for name in names_in(python.__code__) if name in scope}
-    cells = tuple(types.CellType(translated(cell.cell_contents)) for cell in python.__closure__ or ())
-    return types.FunctionType(python.__code__, scope, python.__name__, python.__defaults__, cells or None)
 
 
 def _module(module: types.ModuleType) -> types.ModuleType:

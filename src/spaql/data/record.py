@@ -21,7 +21,7 @@ from spaql.learners.agent import Agent
 from spaql.learners.random import Random
 from spaql.plants.problem import Finite, Problem
 from spaql.policy.policy import Policy
-from spaql.training.trainer import assess
+from spaql.training.acceptance import shortcomings
 
 if TYPE_CHECKING:
     from spaql.training.episode import Episode
@@ -153,7 +153,7 @@ def replay(agent: Agent, log: Any, passes: int, gaps: bool) -> Replayed:
             if done % 1000 == 0:
                 at_work("learning from the log", done, passes * len(data))
         agent.conclude(stop)
-        assess(agent, stop.is_set())
+        agent.state.notes = shortcomings(agent, hurry=stop.is_set())
     return Replayed(data.name, done, data.rows, data.episodes, data.left_out, stop.is_set())
 
 

@@ -1,5 +1,7 @@
 """The one error a user of this library has to catch, and the one warning."""
 
+from collections.abc import Iterable
+
 LONGEST = 600  # signs of a message: of a longer one the middle is left out
 LONGEST_VALUE = 120  # signs of a value that a message repeats
 
@@ -23,6 +25,11 @@ def echoed(value: object) -> str:
         return one_line(repr(value), LONGEST_VALUE)
     except Exception:
         return f"an object of type {type(value).__name__}"
+
+
+def named(names: Iterable[str], values: Iterable[float]) -> str:
+    """Values as messages tell them: "angle = 0.1, rate = -2"."""
+    return ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, values, strict=False))
 
 
 class SpaqlWarning(UserWarning):

@@ -14,7 +14,6 @@ from spaql.ground.checks import bit
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.catalog import CATALOG
-from spaql.plants.equations import short
 
 REMEDY = "mend it, or wrap it (shimmy turns environments of Gym into those of Gymnasium)"
 
@@ -171,7 +170,7 @@ def _named_state(state: Sequence[Axis], names: Any, units: Any) -> tuple[Axis, .
     names = _texts("names", names, len(state), "observed variable", [axis.name for axis in state])
     units = _texts("units", units, len(state), "observed variable", [axis.unit for axis in state])
     if len(set(names)) != len(names) or not all(names):
-        raise SpaqlError(f"names: every variable has a name of its own, not {short(names)}")
+        raise SpaqlError(f"names: every variable has a name of its own, not {echoed(names)}")
     return tuple(replace(axis, name=n, unit=u) for axis, n, u in zip(state, names, units, strict=True))
 
 
@@ -191,5 +190,5 @@ def _texts(what: str, given: Any, count: int, each: str, otherwise: Sequence[str
     if texts == [] and not otherwise:
         return []  # none, as before
     if texts is None or len(texts) != count or not all(isinstance(text, str) for text in texts):
-        raise SpaqlError(f"{what} must be a list of {count} texts, one per {each}, not {short(given)}")
+        raise SpaqlError(f"{what} must be a list of {count} texts, one per {each}, not {echoed(given)}")
     return texts

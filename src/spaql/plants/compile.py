@@ -18,7 +18,7 @@ import numpy as np
 
 from spaql.ground import fastmath
 from spaql.ground.compiling import callback, inlined
-from spaql.ground.errors import SpaqlError, one_line
+from spaql.ground.errors import SpaqlError, named, one_line
 from spaql.ground.numba_public import errors, numba
 
 # -- why a user's function fails or does not compile, in one line: which function, which line, what numba missed -------
@@ -72,9 +72,8 @@ def failed(error: Exception, function: Callable[..., Any], arguments: Iterable[f
     while trace is not None and inspect.isfunction(pay):
         if trace.tb_frame.f_code is pay.__code__:
             given = {name: trace.tb_frame.f_locals[name] for name in inspect.signature(pay).parameters}
-            values = ", ".join(f"{name} = {value:.6g}" for name, value in given.items())
             who = subject(pay.__qualname__, {"act": function})
-            return f"{who} failed with {values}: {error!r}"
+            return f"{who} failed with {named(given, given.values())}: {error!r}"
         trace = trace.tb_next
     return f"{function.__name__}{tuple(arguments)} failed: {error!r}"
 
@@ -154,12 +153,16 @@ def scalar(function: Callable[..., Any], callers: tuple[Callable[..., Any], ...]
             return scalar(value, (*callers, function)) if inspect.isfunction(value) else value
 
         # the name of our module: the code on disk must load where the user's module is not to be found
-        scope = dict(function.__globals__) | {"__name__": __name__}
-        scope |= {name: fast(scope[name]) for name in names_in(function.__code__) if name in scope}
-        cells = tuple(types.CellType(fast(cell.cell_contents)) for cell in function.__closure__ or ())
-        name, defaults = function.__name__, function.__defaults__
-        _compiled[key] = inlined(types.FunctionType(function.__code__, scope, name, defaults, cells or None))
+        _compiled[key] = inlined(rewired(function, fast, {"__name__": __name__}))
     return _compiled[key]
+
+
+def rewired(function: Callable[..., Any], other: Callable[[Any], Any], scope: Mapping[str, Any]) -> Any:
+    """The function with `other(value)` in the place of every value that it uses, and with the names of `scope`."""
+    used = {name: function.__globals__[name] for name in names_in(function.__code__) if name in function.__globals__}
+    own = {**function.__globals__, **scope, **{name: other(value) for name, value in used.items()}}
+    cells = tuple(types.CellType(other(cell.cell_contents)) for cell in function.__closure__ or ())
+    return types.FunctionType(function.__code__, own, function.__name__, function.__defaults__, cells or None)
 
 
 def _draws(function: Callable[..., Any]) -> bool:

@@ -141,10 +141,10 @@ def physical(
     """The defaults, a named tuple, with what is given in their place: numbers, or ranges to draw from."""
     known = [*defaults._fields, *OTHERS]
     if not isinstance(given, Mapping):
-        raise SpaqlError(f"the parameters of {name} are names with values ({', '.join(known)}), not {short(given)}")
+        raise SpaqlError(f"the parameters of {name} are names with values ({', '.join(known)}), not {echoed(given)}")
     for key in given:
         if key not in known:
-            raise SpaqlError(f"{name} has no parameter {short(key)}: choose among {', '.join(known)}")
+            raise SpaqlError(f"{name} has no parameter {echoed(key)}: choose among {', '.join(known)}")
     values = {key: value_of(key, given[key], *ranges.get(key, USUAL)) for key in defaults._fields if key in given}
     for key in fixed:
         if isinstance(values.get(key), Between):
@@ -200,13 +200,13 @@ def _by_name(
 ) -> dict[str, Any]:
     """In the order of the variables; angular_velocity means 'angular velocity'."""
     if not isinstance(given, Mapping):
-        raise SpaqlError(f"{what} gives {wanted} by name ({', '.join(names)}), not {short(given)}")
+        raise SpaqlError(f"{what} gives {wanted} by name ({', '.join(names)}), not {echoed(given)}")
     by_name: dict[str, Any] = {}
     for key, value in given.items():
         name = key.replace("_", " ") if isinstance(key, str) else key
         if name not in names or name in by_name:
             reason = "twice the variable" if name in names else "no variable"
-            raise SpaqlError(f"{what}: {reason} {short(key)}; choose among {', '.join(names)}")
+            raise SpaqlError(f"{what}: {reason} {echoed(key)}; choose among {', '.join(names)}")
         by_name[name] = checked(name, value)
     return {name: by_name[name] for name in names if name in by_name}
 
@@ -229,9 +229,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{value!r} cannot be written to a file")
-
-
-def short(value: Any) -> str:
-    """What was given, as a message names it."""
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -13,7 +13,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.checks import real, whole
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis, Continuous, Finite
-from spaql.plants.equations import Between, Value, drawn, short, value_of
+from spaql.plants.equations import Between, Value, drawn, value_of
 from spaql.plants.fmu_model import COUNTS, FMU, FmuModel, read_fmu
 from spaql.plants.gym import MEASURE, from_gym
 from spaql.plants.known import known_outcome, said
@@ -83,7 +83,7 @@ def _names(what: str, given: Any) -> list[str]:
     """Texts, one or more, all different."""
     names = [given] if isinstance(given, str) else list(given) if isinstance(given, Sequence | Mapping) else []
     if not names or len(set(map(str, names))) != len(names):
-        raise SpaqlError(f"{what} lists names of variables of the FMU, each once, not {short(given)}")
+        raise SpaqlError(f"{what} lists names of variables of the FMU, each once, not {echoed(given)}")
     return names
 
 
@@ -131,7 +131,7 @@ def _range(name: str, given: Any, variable: Any) -> Bounds:
     if given is None and None in pair:
         raise SpaqlError(f"actions: the FMU declares no min and max of {name}: give {{{name!r}: (lowest, highest)}}")
     if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
-        raise SpaqlError(f"actions: {name} takes (lowest, highest), None or a spaql.Finite, not {short(given)}")
+        raise SpaqlError(f"actions: {name} takes (lowest, highest), None or a spaql.Finite, not {echoed(given)}")
     low, high = (real(f"actions: {name}", end) for end in pair)
     if not low < high:
         raise SpaqlError(f"actions: {name}: the lowest value must be below the highest, not {low:g} and {high:g}")
@@ -165,7 +165,7 @@ def _start(fmu: FMU, start: Any, parameters: Any) -> dict[str, Value]:
         ("start", {} if start is None else start),
     ):
         if not isinstance(given, Mapping):
-            raise SpaqlError(f"{what} are values by name, such as {{'speed': 0.0}}, not {short(given)}")
+            raise SpaqlError(f"{what} are values by name, such as {{'speed': 0.0}}, not {echoed(given)}")
         for name, value in given.items():
             variable = fmu.variable(name, what)
             free = variable.causality == "input" or variable.initial in ("exact", "approx")

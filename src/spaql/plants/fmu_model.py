@@ -86,7 +86,7 @@ def read_fmu(path: Any) -> FMU:
         description = library.read_model_description(file, validate=False)
         major = description.fmiMajorVersion
     except Exception as error:  # FMPy raises whatever its parsers raise
-        raise SpaqlError(f"the {MODEL} of {file.name} cannot be read: {' '.join(str(error).split())}") from error
+        raise SpaqlError(f"the {MODEL} of {file.name} cannot be read: {error}") from error
     if major not in (2, 3):
         raise SpaqlError(f"{file.name} is of FMI {description.fmiVersion}: export it for FMI 2 or 3, co-simulation")
     if description.coSimulation is None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from spaql.ground.errors import SpaqlError
-from spaql.plants.compile import check_parameters
+from spaql.plants.compile import check_parameters, rewired
 
 OF_MATH = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log", "sqrt", "tanh")
 FUNCTIONS = (*OF_MATH, "abs", "min", "max")
@@ -123,7 +123,7 @@ class _Module:
         return _OURS["abs"] if own == "fabs" else _OURS.get(own, getattr(self.module, name))
 
 
-def _rewired(function: Any, callers: tuple[Any, ...] = ()) -> Any:
+def _symbolic(function: Any, callers: tuple[Any, ...] = ()) -> Any:
     """The function with mathematics on symbols in its globals and closure, its helpers too."""
 
     def ours(value: Any) -> Any:
@@ -132,13 +132,10 @@ def _rewired(function: Any, callers: tuple[Any, ...] = ()) -> Any:
         if isinstance(value, types.BuiltinFunctionType) and value.__name__ in _OURS:
             return _OURS[value.__name__]
         plain = isinstance(value, types.FunctionType) and value not in callers
-        return _rewired(value, (*callers, function)) if plain else value
+        return _symbolic(value, (*callers, function)) if plain else value
 
-    own = {name: call for name, call in _OURS.items() if name not in OF_MATH}
-    scope = dict(function.__globals__)
-    scope |= {name: ours(scope[name]) for name in function.__code__.co_names if name in scope}
-    cells = tuple(types.CellType(ours(cell.cell_contents)) for cell in function.__closure__ or ())
-    return types.FunctionType(function.__code__, own | scope, function.__name__, function.__defaults__, cells or None)
+    builtin = {name: call for name, call in _OURS.items() if name not in OF_MATH and name not in function.__globals__}
+    return rewired(function, ours, builtin)
 
 
 def traced(what: str, function: Any, variables: Sequence[str]) -> str:
@@ -152,7 +149,7 @@ def traced(what: str, function: Any, variables: Sequence[str]) -> str:
         if name not in variables:
             raise SpaqlError(f"{what}: {name} is not observed: choose among {', '.join(variables)}")
     try:
-        symbolic, runs = _rewired(function), [0]
+        symbolic, runs = _symbolic(function), [0]
         return ast.unparse(ast.fix_missing_locations(_explored(symbolic, arguments, [], runs)))
     except Exception as error:  # the user's function may do anything with what is no number
         said = " ".join(str(error).split()).replace("'_Term'", "a variable")

@@ -87,10 +87,13 @@ def from_gym(
     if isinstance(own, PlantEnv) and spaces == (own.observation_space, own.action_space):
         problem = _own_problem(own.problem, horizon, maps, given)
     else:
-        name, actions = _name(opened, env), _actions(opened.action_space)
+        registered = opened.spec.id if opened.spec is not None else type(own).__name__
+        name, actions = env if isinstance(env, str) else registered, _actions(opened.action_space)
         state, samples = _axes(opened, maps, keys, measure)
+        steps = opened.spec.max_episode_steps if horizon is None and opened.spec is not None else horizon
+        if steps is None:
+            raise SpaqlError("this environment has no step limit: give horizon=...")
         given |= {"env_options": options, "map_samples": samples}
-        steps = _horizon(opened, horizon)
         problem = Problem(name, f"Gymnasium's {name}", state, actions, steps, **given)
     words = (names, units, action_names, action_units)
     state, actions = labelled(problem.name, problem.state, problem.actions, *words)
@@ -112,20 +115,6 @@ def _check(problem: Problem, env: Any, options: dict[str, Any], flatten: bool) -
             check_known(problem, *random_steps(problem, other))
     else:
         check_known(problem, *random_steps(problem, problem.open_env()))
-
-
-def _horizon(env: "gymnasium.Env[Any, Any]", given: int | None) -> int:
-    """Steps per episode."""
-    if given is None:
-        given = env.spec.max_episode_steps if env.spec is not None else None
-    if given is None:
-        raise SpaqlError("this environment has no step limit: give horizon=...")
-    return given
-
-
-def _name(env: "gymnasium.Env[Any, Any]", given: Any) -> str:
-    own = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
-    return given if isinstance(given, str) else own
 
 
 def _step_time(env: "gymnasium.Env[Any, Any]") -> float | None:
@@ -175,7 +164,7 @@ def _open(env: Any, options: dict[str, Any], flatten: bool) -> "tuple[gymnasium.
     try:
         opened = gymnasium.make(env, **options) if isinstance(env, str) else env
     except Exception as error:  # the constructor may raise anything: its package may be missing, its options wrong
-        raise SpaqlError(f"gymnasium cannot make {echoed(env)}: {' '.join(str(error).split())}") from error
+        raise SpaqlError(f"gymnasium cannot make {echoed(env)}: {error}") from error
     return flattened(opened) if flatten else (opened, None)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.checks import depth, numbers
 from spaql.ground.compiling import kernel
-from spaql.ground.errors import SpaqlError, echoed
+from spaql.ground.errors import SpaqlError, echoed, named
 from spaql.ground.numba_public import types as nb
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.compile import Remade, assembled, check_parameters
@@ -75,7 +75,7 @@ def called(kind: str, function: Function, arguments: Sequence[float]) -> tuple[s
     try:
         return text, function(*arguments)
     except Exception as error:  # the user's code may raise anything; it becomes one line that names the function
-        raise SpaqlError(f"{text} failed: {' '.join(repr(error).split())}") from error
+        raise SpaqlError(f"{text} failed: {error!r}") from error
 
 
 def said(kind: str, function: Function, arguments: Sequence[float]) -> float:
@@ -178,8 +178,8 @@ def check_known(
         return
     step, kind = min((int(np.argmax(steps)), kind) for kind, steps in wrong.items())
     names = [axis.name for axis in problem.state]
-    where = f"observation ({_value_text(names, before[step])}), action ({', '.join(f'{a:.6g}' for a in applied[step])})"
-    where += f", next observation ({_value_text(names, after[step])})"
+    where = f"observation ({named(names, before[step])}), action ({', '.join(f'{a:.6g}' for a in applied[step])})"
+    where += f", next observation ({named(names, after[step])})"
     theirs, ours = f"paid {paid[step]:.9g}", f"{values[step]:.9g}"
     if kind == "terminated":
         theirs, ours = "ended the episode" if ended[step] else "went on", "it ends" if ends[step] else "it goes on"
@@ -204,10 +204,6 @@ def _tolerance(problem: Problem, paid: Array) -> float:
     if problem.env is not None and problem.env.observation_space.dtype in (np.float32, np.float16):
         return max(tolerance, SINGLE * float(np.ptp(paid)) if len(paid) else 0.0)
     return tolerance
-
-
-def _value_text(names: Sequence[str], values: Array) -> str:
-    return ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, values, strict=True))
 
 
 def check_with_plant(problem: Problem) -> None:

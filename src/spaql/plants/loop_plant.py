@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spaql.ground.errors import SpaqlError, echoed
+from spaql.ground.errors import SpaqlError, echoed, named
 from spaql.plants.assemble import bounded, gaussians, normals
 from spaql.plants.axes import Axis
 from spaql.plants.compile import function_of, listed
@@ -60,8 +60,7 @@ class Payment:
             return float(self.function(*values))
         except Exception as error:
             names = [] if self.given is None else list(inspect.signature(self.given).parameters)
-            arguments = ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, values, strict=False))
-            raise SpaqlError(f"the reward of the loop failed with {arguments}: {error!r}") from error
+            raise SpaqlError(f"the reward of the loop failed with {named(names, values)}: {error!r}") from error
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.given is not None and not self.given.__qualname__.isidentifier():

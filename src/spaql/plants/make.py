@@ -18,7 +18,6 @@ from spaql.plants.equations import (
     parameter_text,
     physical,
     process_noise,
-    short,
     starts,
     widest,
 )
@@ -102,7 +101,7 @@ def parameters_of_file(name: str, env_id: str | None, given: Any) -> dict[str, A
     if given == {}:
         return {}
     if name not in CATALOG or env_id not in (None, CATALOG[name].env_id):
-        raise SpaqlError(f"parameters go with the problems of the catalog, not with {short(name)}")
+        raise SpaqlError(f"parameters go with the problems of the catalog, not with {echoed(name)}")
     return dict(make_from_catalog(name, given).parameters)
 
 

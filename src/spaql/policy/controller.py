@@ -18,7 +18,7 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.checks import numbers, whole
-from spaql.ground.errors import SpaqlError, SpaqlWarning, echoed
+from spaql.ground.errors import SpaqlError, SpaqlWarning, echoed, named
 from spaql.plants.answers import begun
 from spaql.plants.environment import PlantEnv
 from spaql.plants.plant import LANES, Batch, advance_code
@@ -214,8 +214,7 @@ class Controller(Probes):
         return SpaqlError(f"{self.name} returned {returned} at {self._place(observation)}: {why}")
 
     def _place(self, observation: Array) -> str:
-        names = variable_names(self.problem)
-        return ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, observation.tolist(), strict=True))
+        return named(variable_names(self.problem), observation.tolist())
 
 
 def _some(problem: Problem) -> Array:

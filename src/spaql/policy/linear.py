@@ -159,39 +159,33 @@ def _operating_point(problem: Problem, stepping: Stepping, at: Array, action: Ar
     Where the state is more than what is observed, or something in `at` is NaN, the rest is such that it stays, too.
     """
     plant, (low, high) = stepping.plant, problem.actions.bounds
-    n, given = plant.state_dim, ~np.isnan(at)
-    seen = plant.observe is not None or not given.all()
-    begin = np.concatenate([at, np.zeros(n - len(at))]) if not seen else stepping.middle
-    width = high - low
-    centre = (low + high) / 2 if action is None else action
-    free = n if seen else 0
-
-    moves = stepping.moves() if seen else np.ones(n)
+    given, width = ~np.isnan(at), high - low
+    hidden = plant.observe is not None or not given.all()  # else the state is what is observed
+    begin = stepping.middle if hidden else np.concatenate([at, np.zeros(plant.state_dim - len(at))])
+    moves = stepping.moves() if hidden else np.zeros(len(begin))
+    # how many numbers of the state, and of the action, are looked for
+    n, k = len(begin) if hidden else 0, len(low) if action is None else 0
 
     def parts(z: Array) -> tuple[Array, Array]:
-        state = begin + moves * stepping.scale * z[:n] if seen else begin
-        return state, low + width * z[free:] if action is None else centre
+        state = begin + moves * stepping.scale * z[:n] if hidden else begin
+        return state, low + width * z[n:] if action is None else action
 
     def residual(z: Array) -> Array:
         state, applied = parts(z)
         moved = (stepping.step(state, applied) - state) / stepping.scale
-        wrong = EXACT * (stepping.observe(state) - at)[given] if seen else np.zeros(0)
+        wrong = EXACT * (stepping.observe(state) - at)[given] if hidden else np.zeros(0)
         both: Array = np.nan_to_num(np.concatenate([wrong, moved]), nan=1e9, posinf=1e9, neginf=-1e9)
         return both
 
-    guesses = [np.zeros(n)] if seen else [np.zeros(0)]
-    if seen:
+    if n + k == 0:
+        return parts(np.zeros(0))
+    guesses = [np.zeros(n)]
+    if hidden:
         near = np.argmin([np.linalg.norm((stepping.observe(start) - at)[given]) for start in stepping.starts])
         guesses.append((stepping.starts[near] - begin) / stepping.scale)
-    inside = np.full(len(low), 0.5) if action is None else np.zeros(0)
-    ends = np.concatenate([np.full(free, np.inf), np.ones(len(inside))])
-    starts = np.concatenate([np.full(free, -np.inf), np.zeros(len(inside))])
-    if len(ends) == 0:
-        return begin, centre
+    bounds = np.append(np.full(n, -np.inf), np.zeros(k)), np.append(np.full(n, np.inf), np.ones(k))
     tries = [
-        least_squares(
-            residual, np.concatenate([guess, inside]), bounds=(starts, ends), xtol=1e-12, ftol=1e-14, gtol=1e-14
-        )
+        least_squares(residual, np.append(guess, np.full(k, 0.5)), bounds=bounds, xtol=1e-12, ftol=1e-14, gtol=1e-14)
         for guess in guesses
     ]
     state, applied = parts(min(tries, key=lambda fit: float(fit.cost)).x)

@@ -92,15 +92,9 @@ def learn(
     stop = threading.Event()
     with working(_title(agent), progress, wanted, unit), stop_on_interrupt(stop):
         history = train(agent, iterations, rollouts, samples, callback, stop)
-        assess(agent, stop.is_set())
-    if stop.is_set():
-        agent.state.notes = (INTERRUPTED, *agent.state.notes)
+        notes = shortcomings(agent, hurry=stop.is_set())
+    agent.state.notes = (INTERRUPTED, *notes) if stop.is_set() else notes
     return history
-
-
-def assess(agent: Agent, hurry: bool) -> None:
-    """The acceptance test. `hurry`: somebody has pressed Ctrl-C."""
-    agent.state.notes = shortcomings(agent, hurry)
 
 
 def train(
@@ -211,7 +205,7 @@ def train_all(
         def train_one(agent: Agent, index: int) -> History:
             with doing(tasks[index]), agent.state.guard.write(training=True):
                 history = train(agent, iterations, rollouts, samples, calls[index], stop)
-                assess(agent, stop.is_set())
+                agent.state.notes = shortcomings(agent, hurry=stop.is_set())
                 return history
 
         with ThreadPoolExecutor(jobs) as pool:

@@ -112,4 +112,4 @@ def _open(make: MakeEnv, n: int, asynchronous: bool) -> Any:
     except SpaqlError:
         raise
     except Exception as error:  # whatever its constructor raises
-        raise SpaqlError(f"cannot make the environments: {' '.join(str(error).split())}") from error
+        raise SpaqlError(f"cannot make the environments: {error}") from error
