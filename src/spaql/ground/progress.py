@@ -11,7 +11,7 @@ shows nothing, unless it was asked for. SPAQL_PROGRESS=0 in the environment show
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 
 from spaql.ground.interrupts import raise_swallowed
 from spaql.ground.screens import SILENT_SECONDS, ShownTask, TaskPart, screen_for
@@ -75,15 +75,10 @@ def quietly() -> Iterator[None]:
         _here.quiet = before
 
 
-@contextmanager
-def display(wanted: bool | None = None) -> "Iterator[Display]":
+def display(wanted: bool | None = None) -> "closing[Display]":
     """What shows tasks, from a thread of its own."""
     hidden = getattr(_here, "quiet", False) or os.environ.get("SPAQL_PROGRESS") == "0"
-    shown = Display(bool(wanted), hidden or wanted is False)
-    try:
-        yield shown
-    finally:
-        shown.close()
+    return closing(Display(bool(wanted), hidden or wanted is False))
 
 
 class Compilation:

@@ -141,8 +141,7 @@ def _badness(problem: "Problem", by: str, returns: Array, excess: Array) -> Arra
     if by == "return":
         return -returns
     low, high = problem.actions.bounds
-    spans = [2.0 / axis.slope if axis.slope is not None else axis.high - axis.low for axis in problem.state]
-    spans += (high - low).tolist()
+    spans = [*(axis.width for axis in problem.state), *(high - low).tolist()]
     places = new_tally(problem, 0).limits[:, 0].astype(int)
     worst: Array = (excess / np.array([spans[place] or 1.0 for place in places])).max(axis=1)
     return worst
