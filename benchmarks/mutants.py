@@ -20,10 +20,10 @@ PACKAGE = Path(spaql.__file__).parent
 TESTS = PACKAGE.parents[1] / "tests" / "proofs"
 WORK, SETS, FLOWS, PROVE = "test_checked_work.py::test_", "test_sets.py::test_", "test_flows.py::test_", "test_prove.py::test_"
 EXACT, SLOPES = f"{WORK}ranges_and_errors_hold_exact_values_and_those_of_programs", f"{WORK}slopes_hold_the_mean_value_theorem_exactly"
-CUTS, KEEPS = f"{WORK}an_answer_cuts_no_state_that_gives_it", f"{WORK}a_cut_keeps_every_point_that_it_is_to_keep"
+CUTS, KEEPS = f"{WORK}an_answer_cuts_no_state_that_gives_it", f"{SETS}a_cut_keeps_every_point_that_it_is_to_keep"
 EXTREMES = f"{WORK}where_either_may_be_the_extreme_slopes_are_those_of_both"
 VALUES, MEANS = "test_enclosures.py::test_ranges_hold_exact_values", "test_plants_enclosed.py::test_slopes_of_both_hold_the_mean_value_theorem"
-DECIDES, STEPS = f"{SETS}what_a_step_leaves_over_is_in_the_set", f"{SETS}no_state_is_outside_of_the_sets_after_some_steps"
+DECIDES = f"{SETS}what_a_step_leaves_over_is_in_the_set"
 FEWER = f"{SETS}a_set_lies_in_what_fewer_symbols_say_of_it_and_in_nothing_that_is_a_little_smaller"
 HOLDS, WHOLE = f"{FLOWS}the_sets_of_the_checker_hold_all_states_at_samples_and_between", f"{FLOWS}the_rest_is_that_of_the_whole_way"
 ENDS, BETWEEN = f"{FLOWS}an_end_between_samples_is_an_end", f"{FLOWS}bounds_hold_between_samples_too"
@@ -65,7 +65,7 @@ MUTANTS = [  # file, what stands there, what the mutant has, tests that shall no
     ("sets", "rest += abs(middle) * w.applied[j - d, 1]", "rest += 0.0", DECIDES),
     ("sets", "rest += (half + ROUND * abs(middle)) * reach", "rest += 0.0", DECIDES),
     ("sets", "target.rest[to, i] += abs(target.shape[to, i, slot]) * (1.0 + ROUND)", "target.rest[to, i] += 0.0", FEWER),
-    ("sets", "bound = (least - (total - size) * (1.0 + ROUND)) / size - SLACK", "bound = (least - 0.5 * (total - size)) / size", STEPS),
+    ("sets", "bound = (least - (total - size) * (1.0 + ROUND)) / size - SLACK", "bound = (least - 0.5 * (total - size)) / size", KEEPS),
     ("flows", "w.lagrange[i, 0], w.lagrange[i, 1] = min(least, 0.0), max(most, 0.0)", "w.lagrange[i, 0], w.lagrange[i, 1] = 0.0, 0.0", WHOLE),
     ("flows", "least, most = iv.times(0.0, h, w.out.box[i, 0], w.out.box[i, 1])\n            low, high = iv.plus(w.box[i, 0], w.box[i, 1], min(least, 0.0), max(most, 0.0))", "least, most = iv.times(h, h, w.out.box[i, 0], w.out.box[i, 1])\n            low, high = iv.plus(w.box[i, 0], w.box[i, 1], least, most)", BETWEEN),
     ("cell_kernels", "bound = max(bound, there + t.known[at, 1])", "bound = max(bound, there)", ACCEPTS),

@@ -5,12 +5,13 @@ import pytest
 
 import spaql
 from spaql.ground.compiling import kernel
+from spaql.proofs.checked_kernels import cut_all
 from spaql.proofs.checked_sets import box_of, many, reduced, spread_out
 from spaql.proofs.checked_steps import stepped
 from spaql.proofs.checker import CheckedLoop
 from spaql.proofs.followed import Following, follow, stack_for, with_symbols
 from spaql.proofs.loop_model import closed_loop
-from spaql.proofs.sets import Sets, SetWork, carry, room, work_for
+from spaql.proofs.sets import Sets, SetWork, carry, keep, room, work_for
 from spaql.proofs.steps_of_sets import advancing
 from spaql.trees.tree import decide
 
@@ -166,3 +167,38 @@ def test_a_set_lies_in_what_fewer_symbols_say_of_it_and_in_nothing_that_is_a_lit
             assert (inner <= reach_of(fewer, rest, directions) * (1.0 + 1e-14)).all()  # the sums here round, too
             smaller += bool((inner > reach_of(fewer, 0.999 * rest, directions)).any())
     assert smaller > 30
+
+
+@kernel
+def kept(sets: Sets, row, sign, least) -> None:
+    keep(sets, 0, row, sign, least)
+
+
+def cut_by_the_prover(c, G, R, row, least, sets):
+    sets.centre[0], sets.shape[0], sets.rest[0] = c, G, R
+    kept(sets, -row, -1.0, least)
+    return sets.centre[0], sets.shape[0], sets.rest[0]
+
+
+def cut_by_the_checker(c, G, R, row, least, sets):
+    c, G, R = c[None].copy(), G[None].copy(), R[None].copy()
+    cut_all(c, G, R, row[None], np.array([least]))
+    return c[0], G[0], R[0]
+
+
+@pytest.mark.parametrize("cut", [cut_by_the_prover, cut_by_the_checker])
+def test_a_cut_keeps_every_point_that_it_is_to_keep(cut):
+    rng, at_the_edge, d = np.random.default_rng(3), 0, 4
+    policy = spaql.law(spaql.make("cartpole-500"), LAWS["cartpole-500"][0])
+    sets = room(closed_loop(policy.problem, policy.rules, np.zeros(d), False), 1)
+    for _ in range(300):
+        c, G, R = rng.normal(size=d), np.diag(10.0 ** rng.uniform(-3, 3, d)), np.zeros(d)
+        row, xi = rng.normal(size=d), rng.uniform(-1.0, 1.0, (400, d))
+        xi[:16] = np.array(np.meshgrid(*[[-1.0, 1.0]] * d)).reshape(d, -1).T
+        least = float(np.quantile(xi @ row, rng.uniform(0.5, 0.999)))
+        points = (c + xi * np.diag(G))[xi @ row >= least]
+        centre, shape, rest = cut(c, G, R, row, least, sets)
+        reach = np.abs(np.diag(shape)) + rest
+        assert (np.abs(points - centre) <= reach * (1.0 + 1e-12)).all()
+        at_the_edge += (np.abs(points - centre) > 0.95 * reach).any(axis=1).sum()
+    assert at_the_edge > 100
