@@ -61,9 +61,10 @@ class Trail(NamedTuple):
 def trail_for(loop: ClosedLoop, steps: int) -> Trail:
     d, z = loop.variables, np.zeros
     return Trail(
-        room(loop, STACKED), z(STACKED, np.int64), z((STACKED, 2)), z((loop.states, 2)), z((d, 2)), z((3, d), np.int64),
-        z((steps + 1, d, 2), np.int16), z((LANDINGS, d, 2), np.int16), z((LANDINGS, 2), np.int64), z((LANDINGS, 2)),
-        z(4, np.int64),
+        sets=room(loop, STACKED), age=z(STACKED, np.int64), gained=z((STACKED, 2)), box=z((loop.states, 2)),
+        start=z((d, 2)), corner=z((3, d), np.int64), chain=z((steps + 1, d, 2), np.int16),
+        landed=z((LANDINGS, d, 2), np.int16), known=z((LANDINGS, 2), np.int64), reward=z((LANDINGS, 2)),
+        counts=z(4, np.int64),
     )  # fmt: skip
 
 

@@ -116,11 +116,12 @@ class FlowRoom(NamedTuple):
 
 def flow_room(equation: Equation, sets: int, d: int, states: int) -> FlowRoom:
     most = max(len(equation.rates), len(equation.polynomial), len(equation.rest))
-    e, width = np.empty, states + 1
+    e, rows, width = np.empty, PARTS * sets, states + 1
     return FlowRoom(
-        e((3, most, PARTS * sets)), np.zeros((2, len(equation.polynomial), width, PARTS * sets)), e((1, 0, 1)),
-        np.ones((2, PARTS * sets), np.bool_), np.zeros(sets, np.bool_), np.zeros((sets, width, 2)), e((sets, d, 2)),
-        e((sets, width)), e((sets, width, 2)), e((PARTS * sets, width, 2)), e((sets, width, 2)), e((sets, states, 2)),
+        numbers=e((3, most, rows)), slopes=np.zeros((2, len(equation.polynomial), width, rows)), none=e((1, 0, 1)),
+        said=np.ones((2, rows), np.bool_), holds=np.zeros(sets, np.bool_), way=np.zeros((sets, width, 2)),
+        lagrange=e((sets, d, 2)), middle=e((sets, width)), whole=e((sets, width, 2)), rows=e((rows, width, 2)),
+        points=e((sets, width, 2)), at=e((sets, states, 2)),
     )  # fmt: skip
 
 

@@ -26,8 +26,7 @@ MOST_SLICES = 10_000
 
 
 def check_linear(loop: CheckedLoop, evidence: Mapping[str, Any], steps: int | None, ends: bool) -> Array:
-    """No start of evidence["start"] leaves the box that is returned. `ends`: nor does its episode
-    end."""
+    """No start of evidence["start"] leaves the box that is returned. `ends`: nor does its episode end."""
     plant: Any = loop.problem.plant
     n, m = plant.state_dim, plant.action_dim
     sizes = {
@@ -75,8 +74,7 @@ def _hull(a: Array, b: Array) -> Array:
 def _actions_over(
     loop: CheckedLoop, z: Array, g: Array, u: Array, box: Array, lines: Array, held: Array
 ) -> tuple[Array, Array]:
-    """(lowest and highest actions, how far from the line u + g (x - z)) over the box, cut by the
-    lines."""
+    """(lowest and highest actions, how far from the line u + g (x - z)) over the box, cut by the lines."""
     boxes, centres = box[None], z[None]
     seen = seen_from(loop, boxes, centres)
     leaves = leaves_over(loop, seen, boxes, centres)

@@ -101,8 +101,7 @@ def tightened(sets: Many) -> Many:
 
 
 def spread(sets: Many, line: WeightedSum) -> tuple[Array, Array, Array, Array]:
-    """Of a weighted sum over sets: row in the noise symbols, what is none in it, lowest and
-    highest."""
+    """Of a weighted sum over sets: row in the noise symbols, what is none in it, lowest and highest."""
     rows = np.einsum("nd,ndk->nk", line.slope, sets.G)
     total = np.abs(rows).sum(axis=1)
     loose = (np.abs(line.slope) * sets.R).sum(axis=1) + line.error
@@ -177,8 +176,7 @@ def _constant(loop: CheckedLoop, values: Array, d: int) -> tuple[Array, ...]:
 def _clipped(
     loop: CheckedLoop, line: WeightedSum, low: Array, high: Array, bottom: float, top: float
 ) -> tuple[Array, ...]:
-    """clip(s) over low ... high is within a band around the chord: extremes at the ends and at the
-    corners."""
+    """clip(s) over low ... high is within a band around the chord: extremes at the ends and at the corners."""
     least, most = np.clip(low, bottom, top), np.clip(high, bottom, top)
     free, flat = (low >= bottom) & (high <= top), (high <= bottom) | (low >= top)
     with np.errstate(all="ignore"):
@@ -203,8 +201,7 @@ def _clipped(
 def _by_pieces(
     loop: CheckedLoop, sets: Many, pieces: list[Any], line: WeightedSum, loose: Array, low: Array, high: Array
 ) -> list[Acting]:
-    """A constant action on each piece of the line of scores, and the sets cut to it, from below and
-    then from above."""
+    """A constant action on each piece of the line of scores, and the sets cut to it, from below and then from above."""
     parts = []
     for begin, end, value, _ in pieces:
         some, base = sets, line.base

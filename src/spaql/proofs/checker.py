@@ -32,8 +32,7 @@ def require(holds: Any, why: str) -> None:
 
 
 class CheckedLoop(NamedTuple):
-    """What is checked: plant, controller, errors of sensors, and the precision of the
-    controller."""
+    """What is checked: plant, controller, errors of sensors, and the precision of the controller."""
 
     problem: Problem
     rules: Tree
@@ -93,8 +92,7 @@ def _constant(number: Any, boxes: Array) -> Value:
 
 
 class WeightedSum(NamedTuple):
-    """A weighted sum of observations over boxes: base + slope (x - centre) +- error, and its
-    range."""
+    """A weighted sum of observations over boxes: base + slope (x - centre) +- error, and its range."""
 
     base: Array
     slope: Array  # (boxes, states)
@@ -187,8 +185,7 @@ def part_of(start: Any, boxes: Any) -> float:
 
 
 def covers(whole: Array, boxes: list[Array]) -> bool:
-    """Whether boxes cover a box: it is cut at their sides, and every piece must be in one of
-    them."""
+    """Whether boxes cover a box: it is cut at their sides, and every piece must be in one of them."""
     if not boxes:
         return False
     pending = [(whole, np.array(boxes))]

@@ -25,8 +25,7 @@ class TraceError(BaseException):
 
 
 class Graph:
-    """Nodes are tuples (operation, operands). `answers` are those of the conditions of the run that
-    is under way."""
+    """Nodes are tuples (operation, operands). `answers` are those of the conditions of the run that is under way."""
 
     def __init__(self) -> None:
         self.nodes: list[tuple[Any, ...]] = []
@@ -63,8 +62,7 @@ class Graph:
 
 
 class Symbol:
-    """A number that is not known. Arithmetic with it adds nodes; what would need its value is
-    refused."""
+    """A number that is not known. Arithmetic with it adds nodes; what would need its value is refused."""
 
     __slots__ = ("graph", "place")
     __array_ufunc__ = None  # NumPy's own functions shall not take it apart
@@ -230,8 +228,7 @@ INSTRUCTION = np.dtype(
 
 
 class Writer:
-    """Writes one path: conditions first, in the order in which they were asked, each with what it
-    needs."""
+    """Writes one path: conditions first, in the order in which they were asked, each with what it needs."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph

@@ -89,12 +89,12 @@ def joined(
     errors = [name for name in signals.errors if name in asked]
     numbers = [list(signals.errors).index(name) for name in errors]
     x = Letters(
-        letters("s", plant.state_dim), letters("r", len(signals.references)),
-        [letters(f"q{k}_", plant.observation_dim) for k in range(around.sensor_delay + 1)],
-        letters("z", len(signals.registers)),
-        [letters(f"p{k}_", plant.action_dim) for k in range(around.actuator_delay)],
-        [f"e{n}" for n in numbers], [f"v{j}" for j in np.flatnonzero(wrong)],
-        [f"w{k}" for k, reference in enumerate(signals.references) if reference.changes],
+        plant=letters("s", plant.state_dim), references=letters("r", len(signals.references)),
+        queue=[letters(f"q{k}_", plant.observation_dim) for k in range(around.sensor_delay + 1)],
+        registers=letters("z", len(signals.registers)),
+        late=[letters(f"p{k}_", plant.action_dim) for k in range(around.actuator_delay)],
+        errors=[f"e{n}" for n in numbers], off=[f"v{j}" for j in np.flatnonzero(wrong)],
+        moves=[f"w{k}" for k, reference in enumerate(signals.references) if reference.changes],
     )  # fmt: skip
     scope = scope_of(plant, signals, around)
     state, features, raw = signals.state, problem.features, len(problem.measured)
@@ -124,8 +124,9 @@ def joined(
         if said.count(name) > 1:
             raise SpaqlError(f"two variables of the plant and its loop are called {name!r}: rename the reference")
     return Joined(
-        on_plant(problem, whole, state), said, len(x.plant) + len(x.references), first, len(x.off), starts,
-        rules, _told(stated, around, wrong), _applied(signals) if signals is not stated else {},
+        problem=on_plant(problem, whole, state), names=said, chosen=len(x.plant) + len(x.references), first=first,
+        sensors=len(x.off), begins=starts, rules=rules, words=_told(stated, around, wrong),
+        always=_applied(signals) if signals is not stated else {},
     )  # fmt: skip
 
 

@@ -51,8 +51,7 @@ def minus(a: float, b: float, c: float, d: float) -> Interval:
 
 @inlined
 def times(a: float, b: float, c: float, d: float) -> Interval:
-    """The extremes of a product of intervals are products of their ends. 0 times infinity: nothing
-    is known."""
+    """The extremes of a product of intervals are products of their ends. 0 times infinity: nothing is known."""
     ac, ad, bc, bd = a * c, a * d, b * c, b * d
     if math.isnan(ac) or math.isnan(ad) or math.isnan(bc) or math.isnan(bd):
         return -math.inf, math.inf
@@ -89,8 +88,7 @@ def absolute(a: float, b: float) -> Interval:
 
 @inlined
 def cosine(a: float, b: float) -> Interval:
-    """Monotone between the multiples of pi: the extremes are at the ends, or 1 and -1 where such a
-    multiple is near."""
+    """Monotone between the multiples of pi: the extremes are at the ends, or 1 and -1 where such a multiple is near."""
     if not (b - a < TURN) or magnitude(a, b) > LARGE_ANGLE:
         return -1.0, 1.0
     at_a, at_b = fastmath.cos(a), fastmath.cos(b)

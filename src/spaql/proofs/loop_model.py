@@ -90,20 +90,21 @@ def closed_loop(problem: Problem, rules: Tree, sensors: Array, single: bool, sub
     weights = rules.weights.copy()
     for node in np.flatnonzero((tests != LEAF) & (tests < rules.variables)):
         weights[node] = np.eye(rules.variables)[tests[node]]
-    laws = rules.laws
+    laws, tree = rules.laws, rules.nodes
     outputs = rules.actions.shape[1] if laws is None else laws.outputs
     shape = (len(tests), outputs)
+    compares = laws is not None and laws.kind == SCORES
     return ClosedLoop(
-        tape, begins, states, plant.action_dim, plant.observation_dim, noise,
-        np.where(tests == LEAF, -1, tests), weights, rules.nodes["cut"].astype(float),
-        rules.nodes["low"].astype(np.int64), rules.nodes["high"].astype(np.int64),
-        np.zeros((*shape, rules.variables)) if laws is None else np.ascontiguousarray(laws.gains),
-        np.zeros(shape) if laws is None else np.ascontiguousarray(laws.offsets),
-        constant_pieces(rules.actions) if laws is None else law_pieces(laws),
-        np.zeros(1) if laws is None or laws.kind != SCORES else np.ascontiguousarray(laws.values, float),
-        int(laws is not None and laws.kind == SCORES), np.asarray(sensors, float),
-        SINGLE if single else DOUBLE, DENORMAL if single else 0.0,
-        states * (1 + COLUMNS_PER_STATE) if substeps > 0 else states, flow, plant.state_dim,
+        tape=tape, begins=begins, states=states, actions=plant.action_dim, seen=plant.observation_dim, noise=noise,
+        feature=np.where(tests == LEAF, -1, tests), weights=weights, cut=tree["cut"].astype(float),
+        low=tree["low"].astype(np.int64), high=tree["high"].astype(np.int64),
+        gains=np.zeros((*shape, rules.variables)) if laws is None else np.ascontiguousarray(laws.gains),
+        offsets=np.zeros(shape) if laws is None else np.ascontiguousarray(laws.offsets),
+        pieces=constant_pieces(rules.actions) if laws is None else law_pieces(laws),
+        values=np.ascontiguousarray(laws.values, float) if laws is not None and compares else np.zeros(1),
+        scored=int(compares), sensors=np.asarray(sensors, float), relative=SINGLE if single else DOUBLE,
+        absolute=DENORMAL if single else 0.0, columns=states * (1 + COLUMNS_PER_STATE) if substeps > 0 else states,
+        flow=flow, variables=plant.state_dim,
     )  # fmt: skip
 
 

@@ -101,8 +101,7 @@ def _chosen_error(first: bool, second: bool, ae: float, be: float) -> float:
 
 @inlined
 def value_of(code: int, line: Any, r: Registers) -> tuple[float, float, float, float, float]:
-    """Range and error of an arithmetic value; and, of a function of one operand, the range of its
-    derivative."""
+    """Range and error of an arithmetic value; and, of a function of one operand, the range of its derivative."""
     a, b = line.a, line.b
     low, high, slope_low, slope_high = 0.0, 0.0, 0.0, 0.0
     al, ah, ae, bl, bh, be = r.low[a], r.high[a], r.error[a], r.low[b], r.high[b], r.error[b]
@@ -177,8 +176,7 @@ def value_of(code: int, line: Any, r: Registers) -> tuple[float, float, float, f
 
 @inlined
 def slope_of(code: int, line: Any, r: Registers, j: int, low: float, high: float) -> tuple[float, float]:
-    """The derivative by input j of a value of two operands, or by way of the derivative in low ...
-    high of one."""
+    """The derivative by input j of a value of two operands, or by way of the derivative in low ... high of one."""
     n, a, b = line.to, line.a, line.b
     pa, qa, pb, qb = r.slope_low[a, j], r.slope_high[a, j], r.slope_low[b, j], r.slope_high[b, j]
     if code == graph.ADD:
@@ -205,8 +203,7 @@ def slope_of(code: int, line: Any, r: Registers, j: int, low: float, high: float
 
 @inlined
 def refine(code: int, line: Any, r: Registers) -> None:
-    """Of two values that were compared: a >= b, or a == b, in real arithmetic or in a double
-    program."""
+    """Of two values that were compared: a >= b, or a == b, in real arithmetic or in a double program."""
     a, b = line.a, line.b
     error = r.error[a] + r.error[b]
     r.low[a] = max(r.low[a], r.low[b] - error)
@@ -221,8 +218,7 @@ def refine(code: int, line: Any, r: Registers) -> None:
 
 @apart
 def run(tape: Array, begin: int, end: int, x: Array, slopes: bool, asks: bool, r: Registers, out: Result) -> int:
-    """The instructions begin ... end on the box x, (inputs, 2). Returns whether the path is
-    taken."""
+    """The instructions begin ... end on the box x, (inputs, 2). Returns whether the path is taken."""
     inputs, possible = len(x), CERTAIN
     out.verdict[1], out.verdict[2] = 0, 1
     for at in range(begin, end):

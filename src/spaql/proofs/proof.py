@@ -221,8 +221,7 @@ def share_text(share: float) -> str:
 
 
 def proof_of_file(path: str | PathLike[str]) -> Proof:
-    """A certificate as it was saved, read with distrust: what it says is checked by
-    `check_proof`."""
+    """A certificate as it was saved, read with distrust: what it says is checked by `check_proof`."""
     try:
         entries = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:

@@ -77,9 +77,10 @@ def loop_of(rules: Tree, asked: Question) -> ClosedLoop:
 
 def claim_of(policy: Policy, asked: Question, steps: float) -> Claim:
     return Claim(
-        asked.problem.name, policy.origin, of_plant(asked.problem), tuple(asked.names), box_of(asked.start), steps,
-        asked.never, asked.goes_on, asked.reach, asked.wrong, asked.parameters, asked.single, asked.at, asked.dt,
-        asked.loop,
+        problem=asked.problem.name, policy=policy.origin, plant=of_plant(asked.problem), variables=tuple(asked.names),
+        start=box_of(asked.start), steps=steps, never=asked.never, goes_on=asked.goes_on, reach=asked.reach,
+        sensors=asked.wrong, parameters=asked.parameters, single=asked.single, at=asked.at, dt=asked.dt,
+        loop=asked.loop,
     )  # fmt: skip
 
 
@@ -92,9 +93,7 @@ def _nothing_known(claim: Claim, method: str = "") -> Proof:
     return Proof(claim, (), 0.0, (claim.start,), {}, method=method)
 
 
-def _of_boxes(
-    claim: Claim, method: str, evidence: Evidence, unknown: list[Array], share: float, **said: Any
-) -> Proof:
+def _of_boxes(claim: Claim, method: str, evidence: Evidence, unknown: list[Array], share: float, **said: Any) -> Proof:
     """Of a search that has cut the starts in boxes: these are open, and this is the share of the others."""
     boxes = tuple(box_of(box) for box in unknown)
     if not evidence:

@@ -78,10 +78,11 @@ def question(
     # neither memory nor features in single precision are covered
     exported = flag("single", single) and whole_plant.loop is None and problem.features is None
     return Question(
-        problem, whole_plant.rules, names, box, limits, bounds, goes_on, goal, count, steps is not None,
-        whole_plant.sensors, tuple(whole_plant.wrong.tolist()), ranges, exported, real("seconds", seconds, 0.0, 1e6),
-        _windows(problem, at, names, count, box), None if flow is None else flow.dt,
-        () if whole_plant.loop is None else whole_plant.loop.words,
+        problem=problem, rules=whole_plant.rules, names=names, start=box, limits=limits, never=bounds, goes_on=goes_on,
+        reach=goal, steps=count, asked_steps=steps is not None, sensors=whole_plant.sensors,
+        wrong=tuple(whole_plant.wrong.tolist()), parameters=ranges, single=exported,
+        seconds=real("seconds", seconds, 0.0, 1e6), at=_windows(problem, at, names, count, box),
+        dt=None if flow is None else flow.dt, loop=() if whole_plant.loop is None else whole_plant.loop.words,
     )  # fmt: skip
 
 

@@ -67,8 +67,7 @@ def scored(
 
 
 def leaves_over(place: Workplace, centre: Array, box: Array) -> list[int]:
-    """The leaves that some state of the box may reach. What is seen from it must have been looked
-    at."""
+    """The leaves that some state of the box may reach. What is seen from it must have been looked at."""
     pending, leaves = [0], []
     while pending:
         node = pending.pop()

@@ -81,19 +81,21 @@ class SetWork(NamedTuple):
 def room(loop: ClosedLoop, sets: int) -> Sets:
     d, z = loop.states, np.zeros
     return Sets(
-        z((sets, d)), z((sets, d, loop.columns)), z((sets, d)), z((sets, d, 2)), z((sets, d, 2)), z(sets, np.int64),
-        z(sets), z((sets, 2)), z(sets, np.int64),
+        centre=z((sets, d)), shape=z((sets, d, loop.columns)), rest=z((sets, d)), box=z((sets, d, 2)),
+        way=z((sets, d, 2)), node=z(sets, np.int64), action=z(sets), reward=z((sets, 2)), over=z(sets, np.int64),
     )  # fmt: skip
 
 
 def work_for(loop: ClosedLoop) -> SetWork:
-    d, m, z = loop.states, loop.actions, np.zeros
+    d, m, gaps, z = loop.states, loop.actions, loop.flow.gaps, np.zeros
     inputs = d + 1 if loop.flow.substeps > 0 else d + m + len(loop.noise)
+    r, out = memory_of(loop)
     return SetWork(
-        *memory_of(loop), view(loop), empty_score(loop), room(loop, MOST), room(loop, MOST), z((d, 2)), z((d, 2)),
-        z((inputs, 2)), z(inputs), z((inputs, 2)), z((d, inputs, 2)), z(loop.columns), z((m, d)), z((m, 4)),
-        z((d, d)), z(loop.seen), room(loop, 3), z((d, 2)), z((d, 2)), z((loop.flow.gaps, 2)),
-        z((loop.flow.gaps, 2)), z(d),
+        r=r, out=out, seen=view(loop), score=empty_score(loop), todo=room(loop, MOST), after=room(loop, MOST),
+        box=z((d, 2)), around=z((d, 2)), whole=z((inputs, 2)), middle=z(inputs), shrunk=z((inputs, 2)),
+        mean=z((d, inputs, 2)), symbols=z(loop.columns), line=z((m, d)), applied=z((m, 4)), step=z((d, d)),
+        difference=z(loop.seen), moving=room(loop, 3), around_way=z((d, 2)), lagrange=z((d, 2)), gaps=z((gaps, 2)),
+        centres=z((gaps, 2)), column=z(d),
     )  # fmt: skip
 
 

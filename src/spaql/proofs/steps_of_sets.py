@@ -28,8 +28,7 @@ def advancing(loop: ClosedLoop, w: SetWork) -> Advance:
 
 
 def advance(loop: ClosedLoop, w: SetWork, sets: Sets, at: int) -> int:
-    """Set number `at` a step on, into `w.after`. Returns how many sets it becomes; below zero: it
-    cannot be told."""
+    """Set number `at` a step on, into `w.after`. Returns how many sets it becomes; below zero: it cannot be told."""
     copy_set(sets, at, w.todo, 0)
     w.todo.node[0] = 0
     count, came = 1, 0
@@ -68,8 +67,7 @@ def advance(loop: ClosedLoop, w: SetWork, sets: Sets, at: int) -> int:
 
 @apart
 def step_of(loop: ClosedLoop, w: SetWork, last: int, path: int, to: int) -> int:
-    """Set `last` of those to do, with its line, one step on along a path of the plant. 0: it does
-    not go there."""
+    """Set `last` of those to do, with its line, one step on along a path of the plant. 0: it does not go there."""
     d, m, begin, end = loop.states, loop.actions, loop.begins[path], loop.begins[path + 1]
     inputs = len(w.whole)
     for i in range(inputs):

@@ -133,8 +133,7 @@ def _names(code: types.CodeType) -> set[str]:
 
 
 def paths(function: Callable[..., Any], inputs: int, graph: Graph) -> list[Path]:
-    """All paths of a function of `inputs` numbers. Its result is taken apart: numbers into
-    `outputs`, a truth."""
+    """All paths of a function of `inputs` numbers. Its result is taken apart: numbers into `outputs`, a truth."""
     traced, pending, ways = rewired(function), [list[bool]()], list[Path]()
     symbols = [Symbol(graph, graph.node("x", j)) for j in range(inputs)]
     while pending:
