@@ -12,7 +12,7 @@ from spaql.ground.compiling import kernel
 from spaql.proofs import checked_functions as en
 from spaql.proofs import intervals as iv
 from spaql.proofs.graph import Graph, joined
-from spaql.proofs.machine import enclose, registers, result
+from spaql.proofs.machine import registers, result, run
 from spaql.proofs.tracing import paths
 
 RANGES = {"sin": (-50.0, 50.0), "cos": (-50.0, 50.0), "exp": (-30.0, 30.0), "log": (1e-6, 1e6), "sqrt": (0.0, 1e4), "tanh": (-9.0, 9.0), "atan": (-40.0, 40.0)}
@@ -54,7 +54,7 @@ def machine_for(name):
     numbers, out = registers(len(tape), 1), result(1, 1)
 
     def over(low, high):
-        enclose(tape, 0, begins[-1], np.array([[low, high]]), True, True, numbers, out)
+        run(tape, 0, begins[-1], np.array([[low, high]]), True, True, numbers, out)
         return out.box[0].copy(), out.slopes[0, 0].copy(), out.error[0]
 
     return over

@@ -7,7 +7,7 @@ import pytest
 
 import spaql
 from spaql.proofs.graph import Graph, joined
-from spaql.proofs.machine import enclose, registers, result
+from spaql.proofs.machine import registers, result, run
 from spaql.proofs.plant_runs import Value, runs
 from spaql.proofs.tracing import paths
 
@@ -41,7 +41,7 @@ def test_no_point_is_outside_of_its_enclosure(name):
     for box in boxes_of(problem, rng):
         ways = []
         for begin, end in itertools.pairwise(begins):
-            if enclose(tape, begin, end, box, False, True, numbers, out):
+            if run(tape, begin, end, box, False, True, numbers, out):
                 ways.append((out.box.copy(), out.error.copy(), int(out.verdict[1])))
         for x in [*rng.uniform(box[:, 0], box[:, 1], (5, inputs)), box[:, 0], box[:, 1]]:
             state, reward, over = plant.step(*x)
@@ -73,17 +73,17 @@ def test_slopes_of_both_hold_the_mean_value_theorem(name):
     for box in boxes_of(problem, rng):
         c = box.mean(axis=1)
         point = np.stack([c, c], axis=1)
-        at = [k for k in range(len(ways)) if enclose(tape, begins[k], begins[k + 1], point, False, True, numbers, out) == 2]
+        at = [k for k in range(len(ways)) if run(tape, begins[k], begins[k + 1], point, False, True, numbers, out) == 2]
         if len(at) != 1:
             continue
         k = at[0]
-        enclose(tape, begins[k], begins[k + 1], box, True, False, numbers, out)
+        run(tape, begins[k], begins[k + 1], box, True, False, numbers, out)
         slopes, error = out.slopes.copy(), out.error.copy()
         way = next(way for way, _ in runs(plant.step.python, point[None], False, True) if way.possible[0])
         ((_, result_of),) = runs(plant.step.python, box[None], True, False, way.taken)
         for x in rng.uniform(box[:, 0], box[:, 1], (4, inputs)):
             px = np.stack([x, x], axis=1)
-            if enclose(tape, begins[k], begins[k + 1], px, False, True, numbers, out) != 2:
+            if run(tape, begins[k], begins[k + 1], px, False, True, numbers, out) != 2:
                 continue
             moved = np.array(plant.step(*x)[0]) - np.array(plant.step(*c)[0])
             ends = slopes[:d] * (x - c)[:, None]

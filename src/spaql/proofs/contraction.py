@@ -29,8 +29,8 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.proofs.cell_kernels import MARGIN
 from spaql.proofs.flow_model import RATES
-from spaql.proofs.machine import enclose
-from spaql.proofs.over_boxes import ROUND, Workplace, look_from
+from spaql.proofs.machine import run
+from spaql.proofs.over_boxes import ROUND, Workplace, look
 from spaql.proofs.remainders import leaves_over
 
 TERMS = 14  # K
@@ -113,7 +113,7 @@ def held_over(place: Workplace, centre: Array, sides: Array) -> Held | None:
     point = np.append(centre, np.zeros(m))
     half = half * UP + 1e-15 * np.abs(point)
     box = np.stack([point - half, point + half], axis=1)
-    look_from(loop, point, box, place.r, place.out, place.seen)
+    look(loop, point, box, place.r, place.out, place.seen)
     leaves, seen = leaves_over(place, point, box), place.seen
     if len(leaves) != 1 or loop.scored:
         return None
@@ -149,7 +149,7 @@ def _rates(place: Workplace, box: Array, slopes: bool) -> tuple[Array, Array] | 
     """f over a box of state and action, with its slopes."""
     loop = place.loop
     begins, whole = loop.flow.begins, np.concatenate([box, np.zeros((1, 2))])
-    enclose(loop.tape, begins[RATES], begins[RATES + 1], whole, slopes, False, place.r, place.out)
+    run(loop.tape, begins[RATES], begins[RATES + 1], whole, slopes, False, place.r, place.out)
     own = loop.variables
     if place.out.verdict[2] == 0:
         return None

@@ -24,7 +24,7 @@ from spaql.ground.errors import SpaqlError
 from spaql.plants.problem import Problem
 from spaql.proofs.flow_model import NO_FLOW, FlowPrograms, flow_programs
 from spaql.proofs.graph import Graph, Path, joined
-from spaql.proofs.machine import Registers, Result, enclose, registers, result
+from spaql.proofs.machine import Registers, Result, registers, result, run
 from spaql.proofs.tracing import paths
 from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, LeafLaws
 from spaql.trees.tree import LEAF, Tree
@@ -166,7 +166,7 @@ def enclosed(function: Callable[..., Any], box: Array) -> Array:
     count = len(ways[0].outputs)
     memory, out, boxes = registers(len(tape), len(box)), result(count, len(box)), []
     for begin, end in itertools.pairwise(begins):
-        if enclose(tape, begin, end, box, False, True, memory, out):
+        if run(tape, begin, end, box, False, True, memory, out):
             boxes.append(out.box.copy())
     low, high = np.min(boxes, axis=0)[:, 0], np.max(boxes, axis=0)[:, 1]
     return np.stack([low, high], axis=1)
@@ -181,7 +181,7 @@ def refuse_unbounded_noise(problem: Problem, loop: ClosedLoop, start: Array) -> 
     for begin, end in zip(loop.begins[:-2], loop.begins[1:-1], strict=True):
         finite = []
         for noise in (loop.noise, middle):
-            enclose(loop.tape, begin, end, np.concatenate([start, actions, noise]), False, False, numbers, out)
+            run(loop.tape, begin, end, np.concatenate([start, actions, noise]), False, False, numbers, out)
             finite.append(np.isfinite(out.box[: loop.states]).all())
         if finite == [False, True]:
             wanted = "leave it out and give sensors=..., or let `step` bound it"

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.ground.compiling import apart, inlined, kernel
+from spaql.ground.compiling import inlined, kernel
 from spaql.proofs import graph
 from spaql.proofs import intervals as iv
 
@@ -216,7 +216,7 @@ def refine(code: int, line: Any, r: Registers) -> None:
 # -- programs ----------------------------------------------------------------------------------------------------------
 
 
-@apart
+@kernel
 def run(tape: Array, begin: int, end: int, x: Array, slopes: bool, asks: bool, r: Registers, out: Result) -> int:
     """The instructions begin ... end on the box x, (inputs, 2). Returns whether the path is taken."""
     inputs, possible = len(x), CERTAIN
@@ -263,9 +263,3 @@ def run(tape: Array, begin: int, end: int, x: Array, slopes: bool, asks: bool, r
             refine(code, line, r)
     out.verdict[0] = possible
     return possible
-
-
-@kernel
-def enclose(tape: Array, begin: int, end: int, x: Array, slopes: bool, asks: bool, r: Registers, out: Result) -> int:
-    """`run`, called from Python."""
-    return run(tape, begin, end, x, slopes, asks, r, out)

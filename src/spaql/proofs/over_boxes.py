@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.ground.compiling import apart, kernel
+from spaql.ground.compiling import kernel
 from spaql.proofs.loop_model import ClosedLoop, memory_of
-from spaql.proofs.machine import IMPOSSIBLE, Registers, Result, enclose, run
+from spaql.proofs.machine import IMPOSSIBLE, Registers, Result, run
 
 ROUND = 2e-13  # bounds the rounding of our own sums, of at most some 1,500 terms, relative to the sum of sizes
 
@@ -52,7 +52,7 @@ def empty_score(loop: ClosedLoop) -> ScoreBounds:
     return ScoreBounds(np.zeros(loop.states), np.zeros(4))
 
 
-@apart
+@kernel
 def look(loop: ClosedLoop, centre: Array, box: Array, r: Registers, out: Result, seen: View) -> bool:
     """Observations over the box and at the centre, which lies in it. False: they are not defined everywhere in it."""
     begin, end = loop.begins[-2], loop.begins[-1]
@@ -72,7 +72,7 @@ def look(loop: ClosedLoop, centre: Array, box: Array, r: Registers, out: Result,
     return bool(known)
 
 
-@apart
+@kernel
 def score(
     loop: ClosedLoop, seen: View, gains: Array, offset: float, centre: Array, box: Array, out: ScoreBounds
 ) -> None:
@@ -105,20 +105,6 @@ def score(
         for j in range(loop.states):
             out.slope[j] = 0.0
         out.numbers[1] = np.inf
-
-
-@kernel
-def look_from(loop: ClosedLoop, centre: Array, box: Array, r: Registers, out: Result, seen: View) -> bool:
-    """`look`, called from Python."""
-    return look(loop, centre, box, r, out, seen)
-
-
-@kernel
-def score_over(
-    loop: ClosedLoop, seen: View, gains: Array, offset: float, centre: Array, box: Array, out: ScoreBounds
-) -> None:
-    """`score`, called from Python."""
-    score(loop, seen, gains, offset, centre, box, out)
 
 
 # -- steps: where the middle goes, and slopes for the mean value theorem -----------------------------------------------
@@ -184,7 +170,7 @@ def limited(place: Workplace, start: Array) -> Array:
     box = np.where(place.held[:, None], start, wide * np.array([[-1.0, 1.0]]))
     whole, bounds = np.concatenate([box, actions, loop.noise]), start.copy()
     for begin, end in itertools.pairwise(loop.begins[:-1]):
-        enclose(loop.tape, begin, end, whole, False, False, place.r, place.out)
+        run(loop.tape, begin, end, whole, False, False, place.r, place.out)
         bounds[:, 0] = np.minimum(bounds[:, 0], place.out.box[: loop.states, 0])
         bounds[:, 1] = np.maximum(bounds[:, 1], place.out.box[: loop.states, 1])
     spare = 1e-9 * (1.0 + np.abs(bounds))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.proofs.over_boxes import Workplace, look_from, plant_steps, score_over, slices
+from spaql.proofs.over_boxes import Workplace, look, plant_steps, score, slices
 
 SLICES = 512  # of held variables, over which slopes are compared with those the frame expects
 
@@ -60,7 +60,7 @@ def scored(
     gains, offset = (
         (loop.weights[node], -loop.cut[node]) if test else (loop.gains[node, output], loop.offsets[node, output])
     )
-    score_over(loop, place.seen, gains, offset, centre, box, place.score)
+    score(loop, place.seen, gains, offset, centre, box, place.score)
     slope, (base, error, low, high) = place.score.slope.copy(), place.score.numbers
     reach = float(np.abs(slope) @ np.max(np.abs(box - centre[:, None]), axis=1)) * ROUNDED + 1e-300
     return slope, np.array([base, error, max(low, base - error - reach), min(high, base + error + reach)])
@@ -86,7 +86,7 @@ def frame_at(place: Workplace, centre: Array, slope: float, ranges: Array) -> Fr
     corrects it at once; `ranges`: of the states, of which those of held ones count."""
     loop, (n, m) = place.loop, (place.loop.states, place.loop.actions)
     point = np.stack([centre, centre], axis=1)
-    look_from(loop, centre, point, place.r, place.out, place.seen)
+    look(loop, centre, point, place.r, place.out, place.seen)
     leaf = leaves_over(place, centre, point)[0]
     if loop.scored:
         return None
@@ -160,7 +160,7 @@ NOTHING = Remainder(np.full(1, np.inf), np.full(1, np.inf), True, False, np.arra
 def remainder(place: Workplace, frame: Frame, region: LinearRegion) -> Remainder:
     """W and E for all states in the region."""
     loop, centre, n, box = place.loop, frame.centre, place.loop.states, region.box
-    if not look_from(loop, centre, box, place.r, place.out, place.seen):
+    if not look(loop, centre, box, place.r, place.out, place.seen):
         return NOTHING
     reach = np.max(np.abs(box - centre[:, None]), axis=1) * ROUNDED
     band, applied = np.zeros(loop.actions), np.zeros((loop.actions, 2))
