@@ -37,7 +37,7 @@ MUTANTS = [  # file, what stands there, what the mutant has, tests that shall no
     ("checked_functions", "r * _horner(SINE, r * r) if", "r * _horner(SINE[:7], r * r) if", VALUES),
     ("checked_work", "p, q = en.outward(p + r, q + s)\n                elif code == op.DIV", "p, q = p, q\n                elif code == op.DIV", SLOPES),
     ("checked_work", "p, q = p if only_a else r if only_b else min(p, r), q if only_a else s if only_b else max(q, s)", "p, q = p if only_a else r, q if only_a else s", EXTREMES),
-    ("checked_work", "1.0 if a >= 0.0 else -1.0, -1.0 if b <= 0.0 else 1.0, e", "1.0 if a >= 0.0 else -1.0, -1.0 if a <= 0.0 else 1.0, e", SLOPES),
+    ("checked_work", "1.0 if a >= 0.0 else -1.0, -1.0 if b <= 0.0 else 1.0, e", "1.0 if a >= 0.0 else -1.0, -1.0 if a <= 0.0 else 1.0, e", EXTREMES),
     ("checked_work", "off += ULP * max(abs(low[k, n]), abs(high[k, n])) + TINY", "off += TINY", EXACT),
     ("checked_work", "least, most = least - off - en.NEXT * abs(least), most + off + en.NEXT * abs(most)", "least, most = least, most", CUTS),
     ("checked_kernels", "bound = (least - (total - size) * (1.0 + ROUND)) / size - SLACK", "bound = (least - 0.99 * (total - size)) / size", KEEPS),

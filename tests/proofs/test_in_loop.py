@@ -176,7 +176,7 @@ def test_a_band_is_reached_where_an_action_is_late_and_a_sensor_wrong(tmp_path):
     policy = spaql.pid(tank(delay={"actuator": 1}), **PI)
     proof = proven(policy, tmp_path, reach={"level_error": (-0.1, 0.1)}, sensors={"level": 0.01})
     error = orbits(policy, proof, proof.within + 100)[proof.within :, :, proof.claim.variables.index("level_error")]
-    assert -0.1 <= error.min()
+    assert error.min() >= -0.1
     assert error.max() <= 0.1
 
 
