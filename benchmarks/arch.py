@@ -321,8 +321,8 @@ ASKED = {  # leaves, samples, and what is asked
     "docking": (DOCKING, 1, 20_000_000, {}),
     "cartpole": (CARTPOLE, 1, 60_000_000, {"at": {(8.0, 10.0): SMALL}}),
     "attitude": (ATTITUDE, 1, 20_000_000, {}),
-    "quad": (QUAD, 1, 20_000_000, {"at": {5.0: {"x3": (0.94, 1.06)}}}),
-    "airplane": (AIRPLANE, 1, 20_000_000, {}),
+    "quad": (QUAD, 1, 3_000_000, {"at": {5.0: {"x3": (0.94, 1.06)}}}),
+    "airplane": (AIRPLANE, 1, 10_000_000, {}),
 }  # fmt: skip
 
 
