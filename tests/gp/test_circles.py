@@ -6,7 +6,7 @@ import pytest
 import spaql
 from spaql.gp.circles import anywhere, circles_of, turns_of
 from spaql.gp.learned_problem import imagined, model_of, one_function, predicted, starts_of
-from spaql.gp.python_form import in_python
+from spaql.gp.scalar_form import in_python
 from spaql.gp.transitions import Data
 
 

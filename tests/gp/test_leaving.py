@@ -5,7 +5,7 @@ import pytest
 
 import spaql
 from spaql.gp.learned_problem import imagined, model_of
-from spaql.gp.python_form import in_python
+from spaql.gp.scalar_form import in_python
 from spaql.gp.transitions import Data
 from spaql.laws.forecast import leaving, returns_in
 from spaql.plants.plant import advance

@@ -8,7 +8,7 @@ import pytest
 
 import spaql
 from loops import motor
-from spaql.gp.python_form import in_python
+from spaql.gp.scalar_form import in_python
 from spaql.plants.plant import advance
 
 BLUR = 2.0  # rad/s

@@ -7,8 +7,8 @@ import pytest
 
 import spaql
 from spaql.gp.learned_problem import imagined, model_of, one_function, predicted
-from spaql.gp.python_form import in_python
 from spaql.gp.reward import last_reward, reward_bounds
+from spaql.gp.scalar_form import in_python
 from spaql.gp.transitions import Data
 from spaql.plants.plant import advance
 

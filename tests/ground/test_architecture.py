@@ -59,7 +59,7 @@ DOORS = {
 KNOWN_BY_TEXT = {"__init__.py", "learners/registry.py"}
 # Facades also import from their own folder when they are called, because what they call knows them.
 OWN_DOORS = {
-    ("learners/agent.py", "learners/files.py"), ("gp/model_plant.py", "gp/python_form.py"),
+    ("learners/agent.py", "learners/files.py"), ("gp/model_plant.py", "gp/scalar_form.py"),
     ("proofs/proof.py", "analysis/control_figures.py"),  # draws, which loads matplotlib
 }  # fmt: skip
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 import spaql
-from spaql.laws.arriving import EveryStart
+from spaql.laws.provable import EveryStart
 from spaql.laws.trials import Trials
 from spaql.learners.outer import TRAIN_SAMPLES
 

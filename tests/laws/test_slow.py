@@ -14,7 +14,7 @@ import spaql
 from gym_envs import Box, Discrete, Later, Line, Still, Wide
 from spaql.laws.classical import local_laws
 from spaql.laws.environments import Environments, Job, roll_out
-from spaql.laws.race import no_worse, paired, shown_no_worse
+from spaql.laws.race import Candidate, no_worse, paired, raced, shown_no_worse
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.walks import Running
 from spaql.trees.edits import constant
@@ -281,6 +281,16 @@ def test_too_few_samples_are_said_and_used_up():
     with pytest.warns(UserWarning, match="too few to try every constant action"):
         agent.learn(samples=30)
     assert agent.history.train_samples[-1] == 30
+
+
+def test_a_race_that_takes_the_last_samples_ends_the_search_without_an_error(monkeypatch):
+    def greedy(trials, trees, seeds, room):
+        first, *others = raced(trials, trees, seeds, room)
+        trials.limit = 0  # the constant action, which is to run as many episodes as the first law, finds no room
+        return [Candidate(first.tree, 2 * first.rollouts), *others]
+
+    monkeypatch.setattr("spaql.laws.slow.raced", greedy)
+    assert learned(line(), 3000).policy().n_leaves == 1
 
 
 @pytest.mark.parametrize("env", [Still(), Wide(), Line(actions=Discrete(1)), Line(actions=Discrete(3)), Line(high=1e8)])

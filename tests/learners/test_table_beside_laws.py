@@ -8,6 +8,7 @@ import spaql.laws.atlas_trials  # it has its own `laws_in`, from before a test r
 from hostile_files import array_bytes, load_bytes, members, packed
 from spaql.laws import in_model
 from spaql.laws import judge as judge_of_trees
+from spaql.learners.law_files import ScoredTree
 from spaql.trees.edits import constant
 
 pytestmark = pytest.mark.usefixtures("quick_search")
@@ -25,7 +26,7 @@ def tabled(monkeypatch):
     """An agent whose laws were not found, so that this table is better."""
 
     def no_laws(problem, model, data, seed, earlier=(), table=None, teacher=None, last=True, stop=None, device="cpu"):
-        return in_model.Found(constant(3, [0.0]) if table is None else table, np.zeros(2))
+        return ScoredTree(constant(3, [0.0]) if table is None else table, 0.0)
 
     monkeypatch.setattr(in_model, "laws_in", no_laws)
     agent = learned()

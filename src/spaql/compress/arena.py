@@ -10,6 +10,7 @@ import numpy as np
 
 from spaql.ground import streams
 from spaql.ground.arrays import Array
+from spaql.ground.checks import FAR
 from spaql.ground.compiling import inlined, kernel
 from spaql.ground.errors import SpaqlError
 from spaql.ground.streams import derive, uniform
@@ -131,8 +132,11 @@ def run_on(
 
 # -- where trees are tried: the plant itself, or anything that answers the same questions, such as a learned model -----
 
-LOST = -1e100  # the return of a tree that drives the plant out of all numbers
+LOST = -FAR  # the return of a tree that drives the plant out of all numbers
 MOMENT_EPISODES = 64  # start states that moments are taken from
+MOMENTS = 2000  # of a round of lessons, at most
+HELD_STEPS = 5  # for which an action is tried at a moment: a single one hardly matters
+MAX_COST_QUANTILE = 0.95  # costs are cut there: a single lost episode must not outweigh everything else
 
 
 class Moments(NamedTuple):

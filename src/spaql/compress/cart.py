@@ -1,80 +1,34 @@
 """Trees from examples: the states a controller meets, and what it applies there."""
 
 import itertools
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from spaql.ground.arrays import Array
+from spaql.ground.checks import ROUNDING
 from spaql.trees.edits import best_first, constant, simplified, split
-from spaql.trees.tree import Builder, Tree
+from spaql.trees.tree import Tree
 
 MIN_LEAF_STATES = 5
+
+
+Part = tuple[int, Array]  # a leaf, and the states in it
+Choice = Callable[[Array, list["CostSplit"]], tuple[float, "CostSplit"] | None]  # from costs in a leaf and its splits
 
 
 def distilled(states: Array, actions: Array, most: int) -> list[Tree]:
     """Nested trees with 1, 2, ... up to `most` leaves, each from the last by the split that explains most (CART)."""
     values, label = np.unique(actions, axis=0, return_inverse=True)
-    label = label.ravel()
-    splits: dict[int, tuple[int, float, int, int]] = {}  # region: feature, cut, regions below and above
-    members = [np.arange(len(states))]  # by region, in the order in which they were made
+    wrong = 1.0 - np.eye(len(values))[label.ravel()]
 
-    def offer(region: int) -> tuple[float, tuple[int, float]] | None:
-        gain, feature, cut = _best_split(states[members[region]], label[members[region]], len(values))
-        return (gain, (feature, cut)) if gain > 0 else None
+    def choose(costs: Array, splits: list[CostSplit]) -> tuple[float, CostSplit] | None:
+        best = max(splits, key=lambda test: test.explained)
+        gain = best.explained - float((costs.sum(axis=0) ** 2).sum()) / len(costs)  # fall of Gini's impurity
+        return (gain, best) if gain > ROUNDING else None
 
-    def divide(region: int, split: tuple[int, float]) -> tuple[int, int]:
-        (feature, cut), inside = split, members[region]
-        above = states[inside, feature] >= cut
-        low, high = len(members), len(members) + 1
-        members.extend([inside[~above], inside[above]])
-        splits[region] = (feature, cut, low, high)
-        return low, high
-
-    def build(expanded: int) -> Tree:
-        """The tree after so many splits: later ones are left out."""
-        builder = Builder(states.shape[1], actions.shape[1])
-
-        def make(region: int) -> int:
-            if region in splits and splits[region][2] <= 2 * expanded:
-                feature, cut, low, high = splits[region]
-                node = builder.test(feature, cut)
-                below = make(low)
-                builder.join(node, below, make(high))
-                return node
-            return builder.leaf(values[np.bincount(label[members[region]], minlength=len(values)).argmax()])
-
-        make(0)
-        return builder.tree()
-
-    trees = [build(0)]
-    for _ in itertools.islice(best_first(0, offer, divide), most - 1):
-        trees.append(build(len(trees)))
-    return trees
-
-
-def _best_split(x: Array, label: Array, classes: int) -> tuple[float, int, float]:
-    """Largest fall of Gini's impurity times the number of examples: (fall, variable, cut)."""
-    n, best = len(label), (0.0, 0, 0.0)
-    if n < 2 * MIN_LEAF_STATES:
-        return best
-    total = np.bincount(label, minlength=classes).astype(float)
-    whole = n - (total**2).sum() / n
-    for j in range(x.shape[1]):
-        order = np.argsort(x[:, j], kind="stable")
-        value = x[order, j]
-        counts = np.zeros((n, classes))
-        counts[np.arange(n), label[order]] = 1.0
-        below = np.cumsum(counts, axis=0)[:-1]
-        size = np.arange(1, n)
-        left = size - (below**2).sum(axis=1) / size
-        right = (n - size) - ((total - below) ** 2).sum(axis=1) / (n - size)
-        allowed = (np.diff(value) > 0) & (size >= MIN_LEAF_STATES) & (n - size >= MIN_LEAF_STATES)
-        fall = np.where(allowed, whole - left - right, -np.inf)
-        at = int(np.argmax(fall))
-        if fall[at] > best[0] + 1e-9:
-            best = (float(fall[at]), j, float((value[at] + value[at + 1]) / 2))
-    return best
+    return list(_grown(states, wrong, values, most, np.ones(states.shape[1]), False, choose))
 
 
 # -- a tree from what actions cost at given states: a state counts as much as a wrong action would lose there ----------
@@ -96,20 +50,29 @@ class CostSplit(NamedTuple):
 
 def cost_tree(states: Array, costs: Array, actions: Array, most: int, scale: Array, oblique: bool = False) -> Tree:
     """A tree of at most `most` leaves, grown where it saves most. `costs` (states, actions)."""
-    tree = constant(states.shape[1], actions[costs.sum(axis=0).argmin()])
 
-    def offer(part: tuple[int, Array]) -> tuple[float, CostSplit] | None:
-        """Of a leaf and the states in it."""
-        members = part[1]
-        cost = float(costs[members].sum(axis=0).min())
-        splits = best_splits(states[members], costs[members], scale, oblique, MIN_LEAF_STATES) if cost > 0 else []
-        if not splits:
-            return None
+    def choose(costs: Array, splits: list[CostSplit]) -> tuple[float, CostSplit]:
+        cost = float(costs.sum(axis=0).min())
         saving, explaining = min(splits, key=lambda test: test.cost), max(splits, key=lambda test: test.explained)
         saved = cost - saving.cost
         return max(saved, HOPE * cost), saving if saved >= USEFUL * cost else explaining
 
-    def divide(part: tuple[int, Array], chosen: CostSplit) -> tuple[tuple[int, Array], tuple[int, Array]] | None:
+    *_, tree = _grown(states, costs, actions, most, scale, oblique, choose)
+    return simplified(tree)
+
+
+def _grown(
+    states: Array, costs: Array, actions: Array, most: int, scale: Array, oblique: bool, choose: Choice
+) -> Iterator[Tree]:
+    """A tree of one leaf, then the same after each split, in whose leaves stand the actions that cost least."""
+    tree = constant(states.shape[1], actions[costs.sum(axis=0).argmin()])
+
+    def offer(part: Part) -> tuple[float, CostSplit] | None:
+        own = costs[part[1]]
+        splits = best_splits(states[part[1]], own, scale, oblique, MIN_LEAF_STATES) if own.sum(axis=0).min() > 0 else []
+        return choose(own, splits) if splits else None
+
+    def divide(part: Part, chosen: CostSplit) -> tuple[Part, Part] | None:
         nonlocal tree
         leaf, members = part
         high = states[members] @ chosen.weights >= chosen.cut
@@ -121,9 +84,9 @@ def cost_tree(states: Array, costs: Array, actions: Array, most: int, scale: Arr
         tree = split(tree, leaf, chosen.weights, chosen.cut, *cheapest)
         return (fresh, below), (fresh + 1, above)
 
+    yield tree
     for _ in itertools.islice(best_first((0, np.arange(len(states))), offer, divide), most - 1):
-        pass
-    return simplified(tree)
+        yield tree
 
 
 def best_splits(states: Array, costs: Array, scale: Array, oblique: bool, smallest: int = 1) -> list[CostSplit]:

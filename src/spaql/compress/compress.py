@@ -3,24 +3,28 @@
 Searched for on the plant, or in a model where the learner has one.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.compress.arena import arena_of
+from spaql.compress.arena import MOMENTS, arena_of
 from spaql.compress.cart import cost_tree, distilled
 from spaql.compress.frontier import compressed, kind_of, palette_of
 from spaql.compress.model_arena import ModelArena, judged_in_models, leaves_of_choice, trusted
-from spaql.compress.tree_proposals import MOMENTS, ROUNDS, costs_of
+from spaql.compress.tree_proposals import ROUNDS, costs_of
 from spaql.compress.tree_search import MAX_LEAVES, SEARCH, Wanted, search
 from spaql.ground.arrays import Array
 from spaql.ground.checks import whole
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import advance, working
 from spaql.learners.atlas.atlas_controller import LearnedModel
+from spaql.learners.atlas.cell_model import CellModel
 from spaql.learners.atlas.plan import Plan
-from spaql.plants.problem import Finite
+from spaql.plants.plant import LANES
+from spaql.plants.problem import Finite, Problem
+from spaql.policy.controller import SAMPLES_IN_PYTHON
 from spaql.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -29,17 +33,20 @@ if TYPE_CHECKING:
 # -- small trees found on the plant itself, or in the environment: every step is counted -------------------------------
 
 COMPILED_BUDGET = 400_000_000  # steps of a search on a compiled plant
-SLOW_BUDGET = 20_000  # the same, in an environment
-STARTS = 128  # start states every candidate is judged on
+STARTS = LANES  # start states every candidate is judged on: as many as run side by side
 STARTS_IN_PYTHON = 3  # the same, in an environment
+
+
+def usual_budget(problem: Problem, wanted: Wanted) -> int:
+    """What was asked for, or else what a search on the plant takes."""
+    usual = COMPILED_BUDGET if problem.plant is not None else SAMPLES_IN_PYTHON
+    return whole("budget", usual if wanted.budget is None else wanted.budget, 0)
 
 
 def compress_on_plant(policy: "Policy", wanted: Wanted) -> "Policy":
     """See `compress`."""
     problem, table = policy.problem, policy.table_policy or policy
-    compiled = problem.plant is not None
-    usual = COMPILED_BUDGET if compiled else SLOW_BUDGET
-    budget = whole("budget", usual if wanted.budget is None else wanted.budget, 0)
+    compiled, budget = problem.plant is not None, usual_budget(problem, wanted)
     given = STARTS if wanted.episodes is None else wanted.episodes
     episodes = whole("episodes", given, 8, 100_000) if compiled else STARTS_IN_PYTHON
     seed = whole("seed", wanted.seed, 0, 2**40)
@@ -72,21 +79,45 @@ def model_starts(horizon: int) -> int:
     return max(STARTS // 4, min(STARTS, MODEL_STEPS // horizon))
 
 
-def compress_in_model(policy: "Policy", wanted: Wanted) -> "Policy":
-    """See `compress`."""
-    problem, table, model = policy.problem, policy.table_policy or policy, policy.knowledge.model
+InModel = Callable[[Plan, Array, Sequence[CellModel], int], list[Tree]]  # plan, start states, models, budget: trees
+
+
+def chosen_in_model(
+    policy: "Policy", wanted: Wanted, count: int, search: InModel, confirmed: bool, more: str
+) -> "Policy":
+    """The best tree of a search in the policy's model from so many start states.
+
+    Trees are judged from other start states, and in models of other data. `confirmed`: and then on the plant; `more`:
+    what could help where the tree is worse than the table.
+    """
+    problem, model = policy.problem, policy.knowledge.model
     assert isinstance(model, LearnedModel)
     plan = model.plan
     budget = whole("budget", MODEL_BUDGET // len(problem.state) if wanted.budget is None else wanted.budget, 0)
+    starts = model.starts(count + 4 * STARTS)
+    models = trusted(problem, plan, model.models(), starts)
+    judges = models + trusted(problem, plan, model.models(others=True), starts)[1:]
+    with working(SEARCH, wanted.progress, budget, "steps"):
+        candidates = search(plan, starts[:count], models, budget)
+    judged_in = judged_in_models(candidates, problem, plan, starts[count:], judges)
+    leaves = leaves_of_choice(judged_in, wanted.max_leaves)
+    trees = {size: entry.tree for size, entry in judged_in.items()}
+    if confirmed:
+        return compressed(policy, trees, None, 0, more, leaves)
+    tree, table = trees[leaves], policy.table_policy or policy
+    return replace(policy, rules=tree, kind=kind_of(tree), table_policy=table, certificate=None, proof=None)
+
+
+def compress_in_model(policy: "Policy", wanted: Wanted) -> "Policy":
+    """See `compress`."""
+    problem, table = policy.problem, policy.table_policy or policy
     most = min(wanted.max_leaves or MAX_LEAVES, max(table.n_leaves, 2))
     given = model_starts(problem.horizon) if wanted.episodes is None else wanted.episodes
     count = whole("episodes", given, 8, 100_000)
     seed = whole("seed", wanted.seed, 0, 2**40)
-    starts = model.starts(count + 4 * STARTS)
-    models = trusted(problem, plan, model.models(), starts)
-    arena = ModelArena(problem, plan, starts[:count], models)
-    judges = models + trusted(problem, plan, model.models(others=True), starts)[1:]
-    with working(SEARCH, wanted.progress, budget, "steps"):
+
+    def candidates(plan: Plan, starts: Array, models: Sequence[CellModel], budget: int) -> list[Tree]:
+        arena = ModelArena(problem, plan, starts, models)
         seen = arena.moments(table.rules, 4 * MOMENTS, seed).states
         by_value = _grown_by_values(arena, plan, seen, max(most, MAX_LEAVES), wanted.oblique)
         begin = distilled(seen, table.decide(seen), max(most, MAX_LEAVES)) + by_value
@@ -97,16 +128,11 @@ def compress_in_model(policy: "Policy", wanted: Wanted) -> "Policy":
         pool = search(
             arena, levels, begin, most, budget, known=known, seed=seed, oblique=wanted.oblique, report=advance
         )
-    candidates = [entry.tree for held in pool.sizes.values() for entry in held] + by_value
-    candidates = [tree for tree in candidates if tree.n_leaves <= most]
-    judged_in = judged_in_models(candidates, problem, plan, starts[count:], judges)
-    leaves = leaves_of_choice(judged_in, wanted.max_leaves)
-    trees = {size: entry.tree for size, entry in judged_in.items()}
-    if problem.plant is None:
-        tree = trees[leaves]
-        return replace(policy, rules=tree, kind=kind_of(tree), table_policy=table, certificate=None, proof=None)
+        trees = [entry.tree for held in pool.sizes.values() for entry in held] + by_value
+        return [tree for tree in trees if tree.n_leaves <= most]
+
     more = "allow more leaves (max_leaves), give the learner more data, or try laws=True"
-    return compressed(policy, trees, None, 0, more, leaves)
+    return chosen_in_model(policy, wanted, count, candidates, problem.plant is not None, more)
 
 
 def _grown_by_values(arena: ModelArena, plan: Plan, seen: Array, leaves: int, oblique: bool) -> list[Tree]:

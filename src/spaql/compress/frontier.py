@@ -4,7 +4,7 @@ import io
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from spaql.ground.streams import FRESH_SEED
 from spaql.ground.writing import check_file, form_of, write_whole
 from spaql.learners.agent import Agent
 from spaql.plants.problem import Finite
-from spaql.policy.evaluation import less
+from spaql.policy.evaluation import ALPHA, less
 from spaql.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 FRESH = 1000  # episodes of the comparison with the table
 FRESH_IN_PYTHON = 20  # the same, in an environment that is not compiled
 TOLD_IN_PYTHON = 50  # episodes of the returns that are told there; on compiled plants as many as of the comparison
-ALPHA = 0.05  # of the test whether a tree is worse than the table
 NEAR = 0.1  # of the range of a continuous action: actions that differ by less count as the same
 
 
@@ -68,14 +67,6 @@ def honest(points: list[FrontierPoint], leaves: int) -> FrontierPoint:
     return max((point for point in points if point.leaves <= leaves), key=lambda point: (point.mean, -point.leaves))
 
 
-class Judged(NamedTuple):
-    """Trees of several sizes on fresh episodes."""
-
-    points: list[FrontierPoint]
-    samples: int  # steps that this took
-    policy: "Policy"  # the table
-
-
 def chosen_of(points: list[FrontierPoint], max_leaves: int | None) -> FrontierPoint:
     """The best of at most so many leaves; without a number, the smallest not significantly worse than the table."""
     if max_leaves is not None:
@@ -84,14 +75,14 @@ def chosen_of(points: list[FrontierPoint], max_leaves: int | None) -> FrontierPo
     return min(good, key=lambda point: point.leaves) if good else max(points, key=lambda point: point.mean)
 
 
-def notes_on(point: FrontierPoint, judged: Judged, more: str) -> tuple[str, ...]:
+def notes_on(point: FrontierPoint, table: "Policy", more: str) -> tuple[str, ...]:
     """A warning where a tree is significantly worse than the table. `more`: what could help."""
     if point.worse >= ALPHA:
         return ()
     size = f"{point.leaves} leaves" if point.leaves > 1 else "one leaf"
-    episodes = episodes_for(judged.policy)  # the numbers that are told wherever the policy is shown
-    mean, table = (policy.evaluate(episodes).mean for policy in (_tree(judged.policy, point), judged.policy))
-    compared = f"{mean:.5g} against {table:.5g} on the same {episodes:,} fresh episodes"
+    episodes = episodes_for(table)  # the numbers that are told wherever the policy is shown
+    mean, of_table = (policy.evaluate(episodes).mean for policy in (_tree(table, point), table))
+    compared = f"{mean:.5g} against {of_table:.5g} on the same {episodes:,} fresh episodes"
     return (f"the tree with {size} is significantly worse than the table it was made from ({compared}): {more}",)
 
 
@@ -120,8 +111,8 @@ def _tree(policy: "Policy", point: FrontierPoint) -> "Policy":
     return replace(policy, rules=point.tree)
 
 
-def frontier_of(table: "Policy", trees: dict[int, Tree], episodes: int) -> Judged:
-    """Every size on fresh episodes, with the table on the same start states."""
+def frontier_of(table: "Policy", trees: dict[int, Tree], episodes: int) -> tuple[list[FrontierPoint], int]:
+    """Every size on fresh episodes, with the table on the same start states; and the steps that this took."""
     assert table.usage is not None
     reference, states = table.evaluate(episodes, FRESH_SEED), table.usage.states
     span, wanted, steps = np.ptp(palette_of(table), axis=0), table.decide(states), reference.samples
@@ -133,7 +124,7 @@ def frontier_of(table: "Policy", trees: dict[int, Tree], episodes: int) -> Judge
         worse = less(fresh.returns, reference.returns)
         near = np.all(np.abs(tree.decide(states) - wanted) <= NEAR * span, axis=1)
         points.append(FrontierPoint(leaves, fresh.mean, fresh.ci95, float(near.mean()), worse, tree.rules))
-    return Judged(points, steps, table)
+    return points, steps
 
 
 def kind_of(tree: Tree) -> str:
@@ -148,11 +139,11 @@ def compressed(
     `samples`: that the search has used; `more`: what could help where the tree is worse than the table.
     """
     table = policy.table_policy or policy
-    judged = frontier_of(table, trees, FRESH if policy.problem.plant is not None else FRESH_IN_PYTHON)
-    point = chosen_of(monotone(judged.points), max_leaves) if leaves is None else honest(judged.points, leaves)
+    points, steps = frontier_of(table, trees, FRESH if policy.problem.plant is not None else FRESH_IN_PYTHON)
+    point = chosen_of(monotone(points), max_leaves) if leaves is None else honest(points, leaves)
     return replace(
-        policy, rules=point.tree, kind=kind_of(point.tree), table_policy=table, samples=samples + judged.samples,
-        frontier=tuple(monotone(judged.points)), notes=notes_on(point, judged, more), certificate=None, proof=None,
+        policy, rules=point.tree, kind=kind_of(point.tree), table_policy=table, samples=samples + steps,
+        frontier=tuple(monotone(points)), notes=notes_on(point, table, more), certificate=None, proof=None,
     )  # fmt: skip
 
 

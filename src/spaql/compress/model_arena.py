@@ -52,23 +52,22 @@ class ModelArena:
                 for world in self.worlds
             ]
         self._tracks = new_tracks(self.variables, plan.model.features.shape[1])
-        self._no_trials = np.zeros((0, plan.model.features.shape[1]))
-        self._nothing = self._keep(0, 0, 0.0)
+        self._nothing = self.room(0, 0, 0.0)
 
     def returns(self, tree: Tree, first: int, last: int) -> Array:
         begin = self.begin[first:last]
-        controller = self._controller(tree)
+        controller = self.controller(tree)
         returns, steps = imagined_returns(self.worlds, controller, begin, first, self.horizon, self._tracks)
         self.steps += steps
         return returns
 
     def moments(self, tree: Tree, count: int, seed: int) -> Moments:
-        begin, before, controller, all_kept = self.begin[:MOMENT_EPISODES], self.steps, self._controller(tree), []
+        begin, before, controller, all_kept = self.begin[:MOMENT_EPISODES], self.steps, self.controller(tree), []
         self.returns(tree, 0, len(begin))
         share, room = count / (self.steps - before), 2 * count // len(self.worlds)
         for which in range(len(self.worlds)):
-            kept = self._keep(room, seed + which, share)
-            self._run(which, controller, begin[which :: len(self.worlds)], None, self._no_trials, 0, kept)
+            kept = self.room(room, seed + which, share)
+            self.run(which, controller, self.begun(begin[which :: len(self.worlds)]), kept, self.horizon)
             used = ~np.isnan(kept.places[:, 0])
             all_kept.append((kept.places[used], kept.times[used], np.full(used.sum(), which)))
         memory = tuple(np.concatenate(parts) for parts in zip(*all_kept, strict=True))
@@ -76,30 +75,32 @@ class ModelArena:
 
     def futures(self, tree: Tree, moments: Moments, actions: Array, hold: int) -> Array:
         trials = features_of(self.problem.actions, np.ascontiguousarray(actions, float))
-        controller = self._controller(tree)
+        controller = self.controller(tree)
         places, times, models = moments.memory
         returns = np.zeros((len(places), len(actions) + 1))
         for which in range(len(self.worlds)):
             mine = models == which
-            futures = self._run(which, controller, places[mine], times[mine], trials, hold, self._nothing)
+            episodes = ModelEpisodes(np.ascontiguousarray(places[mine]), times[mine], trials, hold)
+            futures = self.run(which, controller, episodes, self._nothing, self.horizon)
             returns[mine] = futures.reshape(-1, len(actions) + 1)
         return returns
 
-    def _run(
-        self, which: int, controller: CompiledTree, places: Array, times: Array | None, features: Array, hold: int,
-        kept: Kept,
-    ) -> Array:  # fmt: skip
-        returns = np.zeros(len(places) * (len(features) + 1))
+    def run(self, which: int, controller: CompiledTree, episodes: ModelEpisodes, kept: Kept, horizon: int) -> Array:
+        """The returns of episodes in one of the models."""
+        returns = np.zeros(len(episodes.places) * (len(episodes.features) + 1))
         if len(returns):
-            begun = np.zeros(len(places), np.int64) if times is None else times
-            trials = ModelEpisodes(np.ascontiguousarray(places), begun, features, hold)
-            self.steps += rehearse(self.worlds[which], controller, trials, self.horizon, returns, kept, self._tracks)
+            self.steps += rehearse(self.worlds[which], controller, episodes, horizon, returns, kept, self._tracks)
         return returns
 
-    def _keep(self, room: int, seed: int, share: float) -> Kept:
-        return Kept(np.uint64(seed), share, np.full((room, self.variables), np.nan), np.zeros(room, np.int64))
+    def begun(self, places: Array) -> ModelEpisodes:
+        """Whole episodes from these places on."""
+        none = np.zeros((0, self.plan.model.features.shape[1]))
+        return ModelEpisodes(np.ascontiguousarray(places), np.zeros(len(places), np.int64), none, 0)
 
-    def _controller(self, tree: Tree) -> CompiledTree:
+    def room(self, rows: int, seed: int, share: float) -> Kept:
+        return Kept(np.uint64(seed), share, np.full((rows, self.variables), np.nan), np.zeros(rows, np.int64))
+
+    def controller(self, tree: Tree) -> CompiledTree:
         return controller_of(self.plan, tree, self.problem.actions)
 
 

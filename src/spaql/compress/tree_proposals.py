@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spaql.compress.arena import Arena, Moments
+from spaql.compress.arena import HELD_STEPS, MAX_COST_QUANTILE, MOMENTS, Arena, Moments
 from spaql.compress.cart import best_splits, cost_tree
 from spaql.ground.arrays import Array
 from spaql.plants.problem import LEVELS, MOST_CONSTANT, Continuous, Finite
@@ -182,9 +182,6 @@ class ArenaJudge:
 
 ROUNDS = 10  # trees made one from the other, at most
 ITERATION_SHARE = 0.15  # of the budget, in all rounds
-MOMENTS = 2000  # per round, at most
-HOLD_STEPS = 5  # for which an action is tried: a single one hardly matters
-MAX_COST_QUANTILE = 0.95  # costs are cut there: a single lost episode must not outweigh everything else
 
 
 def iterate(
@@ -202,7 +199,7 @@ def iterate(
         latest = trees[-1].tree
         memory.append(judge.arena.moments(latest, count, int(rng.integers(2**62))))
         moments = together(memory)
-        futures = judge.arena.futures(latest, moments, actions.tried, HOLD_STEPS)[:, :-1]
+        futures = judge.arena.futures(latest, moments, actions.tried, HELD_STEPS)[:, :-1]
         tree = cost_tree(moments.states, costs_of(futures), actions.tried, leaves, cuts.scale, cuts.oblique)
         trees.append(judge.score(tree))
     return trees

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.compress.arena import Arena
-from spaql.compress.tree_proposals import HOLD_STEPS, MOMENTS, RACE, Actions, ArenaJudge, Cuts, Scored, iterate
+from spaql.compress.arena import HELD_STEPS, MOMENTS, Arena
+from spaql.compress.tree_proposals import RACE, Actions, ArenaJudge, Cuts, Scored, iterate
 from spaql.ground.arrays import Array
 from spaql.plants.problem import Continuous, Finite
 from spaql.trees.edits import constant, simplified, with_action, with_test, without
@@ -202,7 +202,7 @@ class _Search:
         moments = self.arena.moments(holder.tree, MOMENTS // 2, int(self.rng.integers(2**62)))
         if self.arena.branches:
             tried, most = self.actions.tried, 2 * self.candidates // 3
-            futures = self.arena.futures(holder.tree, moments, tried, HOLD_STEPS)
+            futures = self.arena.futures(holder.tree, moments, tried, HELD_STEPS)
             trees = self.cuts.promising(holder.tree, moments.states, futures, tried, most)
         leaf = leaf_of(holder.tree, moments.states)
         for _ in range(self.candidates - len(trees) if len(leaf) else 0):

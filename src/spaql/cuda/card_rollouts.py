@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.cuda.card import kernel_options, launched, opened
-from spaql.cuda.card_model import card_form
 from spaql.cuda.card_text import Leaves, columns_of, kernel_of, leaves_of
 from spaql.gp.model_plant import ModelPlant
+from spaql.gp.scalar_form import card_form
 from spaql.ground import streams
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError

@@ -12,7 +12,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from spaql.gp.gaussian_process import fit_scales, leave_one_out_error
-from spaql.gp.model import FITTED, Model, changes_of, outputs_of
+from spaql.gp.model import FITTED, POINTS, Model, changes_of, outputs_of
 from spaql.gp.transitions import Data, follows_of, inputs_of, jumped, thinned, without_jumps
 from spaql.ground.arrays import Array
 from spaql.plants.loop import signals_around
@@ -21,8 +21,7 @@ from spaql.plants.problem import Problem
 
 SEEN = 2  # steps back, of variables
 APPLIED = 4  # the same of actions
-MAX_ROWS = 200  # steps that are compared
-MIN_ROWS = 60
+MIN_ROWS = 60  # steps that are compared, at least; at most as many as a process has points
 LITTLE = 0.05  # of the changes of a variable: what is missed less is no matter
 MUCH = 0.6  # of what is missed: so much may be left with what is remembered
 WORSE = 1.1  # times what is left may be left with fewer remembered values
@@ -128,7 +127,7 @@ def _rows(data: Data) -> Array:
     for k in range(back):
         enough[back:] &= follows[back - k : len(follows) - k]
     rows = np.flatnonzero(enough)
-    chosen: Array = rows[np.linspace(0, len(rows) - 1, min(len(rows), MAX_ROWS)).astype(int)]
+    chosen: Array = rows[np.linspace(0, len(rows) - 1, min(len(rows), POINTS)).astype(int)]
     return chosen
 
 

@@ -12,6 +12,7 @@ from spaql.gp.model import Model, learn_model, numbers_of
 from spaql.gp.model_plant import ModelPlant, Numbers, model_plant
 from spaql.gp.transitions import Data, follows_of, jumped, shifts_of, still_of, stretches_of, units_of
 from spaql.ground.arrays import Array
+from spaql.ground.checks import ROUNDING
 from spaql.plants.axes import Axis
 from spaql.plants.plant import advance
 from spaql.plants.problem import Problem
@@ -88,7 +89,7 @@ def model_of(problem: Problem, data: Data) -> Model:
 def _wider(axis: Axis, numbers: Numbers, j: int) -> Axis:
     """A model goes a little beyond what it has seen, and a declared range must hold it."""
     ends = numbers.centre[j] + numbers.scale[j] * np.array([numbers.low[j], numbers.high[j]])
-    ends += np.array([-1.0, 1.0]) * (numbers.blur[j] + 1e-9 * np.abs(ends).max())
+    ends += np.array([-1.0, 1.0]) * (numbers.blur[j] + ROUNDING * np.abs(ends).max())
     return replace(axis, low=min(axis.low, float(ends[0])), high=max(axis.high, float(ends[1])))
 
 

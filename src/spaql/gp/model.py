@@ -57,6 +57,7 @@ from spaql.gp.transitions import (
     without_jumps,
 )
 from spaql.ground.arrays import Array
+from spaql.ground.checks import ROUNDING
 
 FITTED = 300  # transitions that scales are fitted to; more are thinned out
 WEIGHED = 20_000  # the same that weights come from
@@ -284,7 +285,7 @@ def _sensor_share(errors: Array, follows: Array) -> float:
 
 def _exact(y: Array) -> bool:
     """Whether a variable always changes by the same: a reference until it jumps, a clock."""
-    return len(y) > 0 and float(np.ptp(y)) < 1e-9
+    return len(y) > 0 and float(np.ptp(y)) < ROUNDING
 
 
 def _without_effect(x: Array, d: int) -> Array:

@@ -16,7 +16,13 @@ from spaql.ground import fastmath
 from spaql.ground.compiling import apart, inlined
 from spaql.plants.plant import LANES, Rows
 
-HEADER = 3  # numbers before the others: address of those of single precision, functions, starts
+
+class Header(NamedTuple):
+    """The numbers before the others."""
+
+    singles: float  # address of those of single precision
+    functions: float
+    starts: float
 
 
 class RewardBounds(NamedTuple):
@@ -86,7 +92,7 @@ def places(sizes: Sizes, rows: Rows) -> Places:
     d, axes, inputs, outputs = sizes.d, sizes.axes, sizes.inputs, sizes.outputs
     bounds = len(RewardBounds._fields)
     counts = [d, d, d, d, axes, axes, bounds, *[d] * 8, outputs * inputs, outputs, outputs]
-    at = [HEADER + sum(counts[:i]) for i in range(len(counts) + 1)]
+    at = [len(Header._fields) + sum(counts[:i]) for i in range(len(counts) + 1)]
     z = 2 * LANES * (rows.end - sizes.scratch + 1)
     stray = z + LANES * inputs
     return Places(*[*at, z, stray, stray + LANES])

@@ -20,8 +20,8 @@ import numpy as np
 
 from spaql.gp.kernel_sums import BLOCK, WIDTH, filled
 from spaql.gp.model_equations import (
-    HEADER,
     STRAY,
+    Header,
     Places,
     RewardBounds,
     Sizes,
@@ -104,7 +104,7 @@ class ModelPlant(Plant):
         return Sizes(self.observation_dim, self.action_dim, learned, ends)
 
     def in_functions(self) -> Plant:
-        from spaql.gp.python_form import in_python
+        from spaql.gp.scalar_form import in_python
 
         return in_python(self)
 
@@ -138,8 +138,7 @@ class ModelPlant(Plant):
         more = np.zeros(WIDTH, np.float32)  # vectors of weights are read from every index on
         small = np.concatenate([*(part.ravel() for part in blocks), more])
         first = np.cumsum([0, *(part.size for part in blocks)])[:-1]
-        header = np.zeros(HEADER)
-        header[:3] = small.ctypes.data, len(numbers.linear), len(numbers.starts)
+        header = np.array(Header(small.ctypes.data, len(numbers.linear), len(numbers.starts)))
         shared, own = numbers[:16], (numbers.linear, numbers.quadratic, numbers.starts)
         parts = [header, *shared, np.array([len(part) for part in blocks]), first, *own]
         return np.concatenate([np.asarray(part, float).ravel() for part in parts]), small

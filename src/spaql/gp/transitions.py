@@ -6,6 +6,7 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from spaql.ground.arrays import Array
+from spaql.ground.checks import ROUNDING
 
 
 class Data(NamedTuple):
@@ -71,8 +72,6 @@ def shifts_of(data: Data) -> Array:
 
 # -- units: what goes into a model and what comes out of it, in spreads of the data ----------------
 
-STILL = 1e-9  # variance, in units
-
 
 class DataUnits(NamedTuple):
     """Of observations and actions."""
@@ -125,7 +124,7 @@ def still_of(z: Array) -> Array:
     """(directions, d) in which states never vary: a constant, an error beside its reference."""
     middle = z - z.mean(axis=0)
     spread, directions = np.linalg.eigh(middle.T @ middle / len(z))
-    still: Array = directions.T[spread < STILL]
+    still: Array = directions.T[spread < ROUNDING]
     return still
 
 

@@ -12,6 +12,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError, echoed
 
 FAR = 1e100  # larger numbers in data are taken for errors
+ROUNDING = 1e-9  # relative: smaller differences come from rounding
 
 
 def whole(name: str, value: Any, low: int, high: int = 2**62) -> int:

@@ -27,16 +27,15 @@ from spaql.gp.transitions import Data
 from spaql.ground.arrays import Array
 from spaql.ground.progress import advance
 from spaql.ground.streams import LAWS_SEARCHED
-from spaql.laws.in_model import laws_in, search_cost
+from spaql.laws.in_model import MANY_SAMPLES, laws_in, search_cost
+from spaql.laws.judge import best_constant
 from spaql.laws.look_ahead import LookAhead
 from spaql.laws.trials import Trials, seeds_of
 from spaql.learners.atlas.atlas_controller import model_at
 from spaql.learners.atlas.experience import AHEAD, LED
-from spaql.learners.atlas.state import Grown, growth_at, model_due
-from spaql.learners.law_files import ScoredTree
-from spaql.plants.problem import Finite, constant_actions
+from spaql.learners.atlas.state import FIRST_MODEL_SAMPLES, Grown, growth_at, model_due
+from spaql.plants.problem import Finite
 from spaql.training.atlas_loop import AtlasLoop, ByPlan, Driver
-from spaql.trees.edits import constant
 from spaql.trees.tree import Tree, decide
 
 if TYPE_CHECKING:
@@ -44,14 +43,11 @@ if TYPE_CHECKING:
 
     from spaql.learners.atlas.learner import Atlas
 
-FIRST = 40  # samples of random actions
 HELD = 3  # steps for which a random action is held, at most
 STINT = 50  # steps of an episode at least; a quarter of all samples, if that is more
-MANY = 1000  # samples from which on laws act alone: look-ahead would take longer than they do
 LOOKED = 16  # beginnings from which look-ahead, or the plan, is asked whether it sees a way
 NOTABLE = 1e-3  # of the spread of the rewards, per step: what either must see
 SEARCH_SECONDS = 15.0  # of a search after few samples, as long as none was made
-FINAL = 1.5  # times as long takes the last search, with tidying and tables
 
 
 def loop_of(agent: "Atlas", rollouts: int, stop: "threading.Event", samples: int | None) -> AtlasLoop:
@@ -80,8 +76,8 @@ class TrialsLoop(AtlasLoop):
     def _driver(self, key: np.uint64) -> Driver:
         agent, state = self.agent, self.agent.state
         n = state.memory.n
-        if n < FIRST:
-            return ByChance(agent, key, FIRST - n)
+        if n < FIRST_MODEL_SAMPLES:
+            return ByChance(agent, key, FIRST_MODEL_SAMPLES - n)
         if model_due(n, state.modelled):
             state.modelled = n
             self._look(n)
@@ -91,7 +87,7 @@ class TrialsLoop(AtlasLoop):
         if n >= growth_at(last):
             return self._trial(self._grow(model_at(agent, n), state.memory.data(n), None))
         room = min(room, growth_at(last) - n)  # samples are few: those that are left are for trials of new laws
-        if state.grown and (n >= MANY or not state.memory.flags[n - 1] & LED):
+        if state.grown and (n >= MANY_SAMPLES or not state.memory.flags[n - 1] & LED):
             return ByLaws(state.grown[-1].entry.tree, room)
         return ByLookAhead(self.ahead, room)
 
@@ -123,9 +119,7 @@ class TrialsLoop(AtlasLoop):
         rng, problem = np.random.default_rng([agent.seed, n]), agent.problem_told
         trials = Trials(imagined(problem, model_at(agent, n), data, starts_of(problem, data, rng), rng))
         seeds = seeds_of(agent.seed, LAWS_SEARCHED, 2**43, LOOKED)
-        still = [constant(len(problem.state), action) for action in constant_actions(problem)]
-        floor = max(float(trials.returns(tree, seeds).mean()) for tree in still)
-        gain = float(trials.returns(table, seeds).mean()) - floor
+        gain = float(trials.returns(table, seeds).mean()) - best_constant(trials, seeds).mean
         return gain > NOTABLE * float(data.rewards.std()) * problem.horizon
 
     def _grow(self, model: Model, data: Data, teacher: Tree | None) -> Tree:
@@ -137,13 +131,13 @@ class TrialsLoop(AtlasLoop):
                 agent.problem_told, model, data, agent.seed, earlier, teacher=teacher, last=False,
                 stop=self.stop, device=agent.device,
             )  # fmt: skip
-        grown.append(Grown(len(data.states), ScoredTree(laws.tree, float(laws.returns.mean()))))
+        grown.append(Grown(len(data.states), laws))
         return laws.tree
 
     def _trial(self, tree: Tree) -> Driver:
         """The first episode of new laws; whole where samples are many, to show what laws gain late."""
         n, horizon = self.agent.state.memory.n, self.agent.problem.horizon
-        room = horizon if n >= MANY and horizon <= n else stint_at(n)
+        room = horizon if n >= MANY_SAMPLES and horizon <= n else stint_at(n)
         return ByLaws(tree, room)
 
     def _look(self, n: int) -> None:
@@ -160,11 +154,11 @@ class Wait:
     """How long learning takes: samples, and searches for laws between and after them."""
 
     def __init__(self, resumed: int, samples: int | None, last: int) -> None:
-        self.begun, self.seconds, self.searched, self.cost, self.now = time.monotonic(), 0.0, 0.0, FINAL, 0.0
+        self.begun, self.seconds, self.searched, self.now = time.monotonic(), 0.0, 0.0, 0.0
         n = resumed + (samples or 0)
+        self.cost = search_cost(n)
         while (last := max(growth_at(last), resumed)) <= n and samples is not None:
             self.cost += search_cost(last)
-        self.cost += search_cost(n) - 1.0
 
     @contextlib.contextmanager
     def search(self, n: int, tell: Callable[[], None]) -> Iterator[None]:
@@ -182,9 +176,8 @@ class Wait:
         unit = self.seconds / self.searched if self.searched else SEARCH_SECONDS
         cost = max(self.cost, self.searched + self.now)
         whole = each * samples + unit * cost
-        # after the last sample comes the last search, and then a table and tests, which nobody can
-        # tell from outside
-        now = self.now if used < samples or self.now else (cost - self.searched) / FINAL
+        # after the last sample comes the last search, which nobody can tell from outside
+        now = self.now if used < samples or self.now else cost - self.searched
         done = (each * used + unit * self.searched) / whole
         advance(samples * done, note, (used, samples), samples * unit * now / whole)
 

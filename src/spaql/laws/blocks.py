@@ -11,12 +11,13 @@ import numpy as np
 from spaql.laws.lock_step import Task
 from spaql.laws.optimisers import CMA
 from spaql.laws.search import FINE_STEP, Search
+from spaql.laws.tidy import POLISH_GENERATIONS
 from spaql.laws.vector import Free, numbers_of, steps_of
+from spaql.plants.plant import LANES
 from spaql.trees.tree import LEAF, Tree, path_to
 
 BLOCK_CYCLES = 10
-BLOCK_GENERATIONS = 12  # of a population of as many
-BLOCK_EPISODES = 128  # per candidate; eight times as many decide whether it is kept
+BLOCK_EPISODES = LANES  # per candidate: as many as run side by side; eight times as many decide whether it is kept
 
 
 def refine(search: Search, tree: Tree, cycles: int = BLOCK_CYCLES) -> None:
@@ -52,9 +53,9 @@ def _improved(search: Search, tree: Tree, nodes: list[int], finer: int) -> Tree:
     x = numbers_of(tree, block)
     if len(x) == 0:
         return tree
-    task = Task(tree, block, CMA(x, steps_of(tree, block), search.rng, search.tried(BLOCK_GENERATIONS, 4)))
+    task = Task(tree, block, CMA(x, steps_of(tree, block), search.rng, search.tried(POLISH_GENERATIONS, 4)))
     task.optimiser.sigma = FINE_STEP / finer
-    generations = max(1, round(BLOCK_GENERATIONS * min(1.0, search.effort)))
+    generations = max(1, round(POLISH_GENERATIONS * min(1.0, search.effort)))
     search.advance(task, generations, search.count(finer * BLOCK_EPISODES, 2), False)
     seeds = search.episodes(search.count(8 * finer * BLOCK_EPISODES, 4))
     after, before = search.values([task.best, tree], seeds)

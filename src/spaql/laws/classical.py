@@ -14,7 +14,7 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.streams import GRID_EPISODES, LAWS_CHOSEN, LAWS_SEARCHED, RECORDED_EPISODES
 from spaql.laws.environments import Job, Rollout
-from spaql.laws.race import Candidate, raced
+from spaql.laws.race import JUDGED_EPISODES, Candidate, raced
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import varies
 from spaql.learners.laws import TOLERANCE
@@ -22,7 +22,7 @@ from spaql.plants.problem import Continuous, Finite, Problem
 from spaql.plants.signals import Signals
 from spaql.policy.linear import riccati_gain
 from spaql.policy.outputs import leaf
-from spaql.trees.edits import constant, with_laws
+from spaql.trees.edits import constant
 from spaql.trees.laws import CLIP, ORDERED, THRESHOLD
 from spaql.trees.tree import Tree
 
@@ -132,22 +132,16 @@ def _regulators(problem: Problem, a: Array, b: Array, inverse: Array) -> list[Tr
 
 
 HELD_STEPS = 60  # of the beginning of an episode: whether a regulator holds the plant
-MAX_STARTS = 20  # from which that is tried
-GAIN_MARGIN = 1.4  # by which the gains of a regulator may be larger or smaller
 
 
 def best_regulator(trials: Trials, seed: int, rng: np.random.Generator, floor: Tree, room: float) -> Tree | None:
     """The one of the local model that holds the plant best, gentle laws first. `floor`: what does nothing much."""
-    starts = int(room / (len(ACTION_COSTS) * 3 * HELD_STEPS))
-    seeds = seeds_of(seed, LAWS_CHOSEN, 0, max(2, min(MAX_STARTS, starts))).tolist()
+    starts = int(room / (len(ACTION_COSTS) * HELD_STEPS))
+    seeds = seeds_of(seed, LAWS_CHOSEN, 0, max(2, min(JUDGED_EPISODES, starts))).tolist()
 
     def held(law: Tree) -> float:
-        """Returns of beginnings, also with smaller and larger gains: what a law can stand."""
-        laws = [law]  # only ratios matter in a threshold, and a constant has no gains
-        if law.laws is not None and law.laws.kind != THRESHOLD:
-            factors = (1.0, 1.0 / GAIN_MARGIN, GAIN_MARGIN)
-            laws = [with_laws(law, factor * law.laws.gains, law.laws.offsets) for factor in factors]
-        jobs = [Job(law, at, min(HELD_STEPS, trials.problem.horizon)) for law in laws for at in seeds]
+        """Returns of beginnings."""
+        jobs = [Job(law, at, min(HELD_STEPS, trials.problem.horizon)) for at in seeds]
         return float(np.mean([rollout.total for rollout in trials.roll_out(jobs)]))
 
     best: tuple[float, Tree] | None = None
@@ -166,10 +160,11 @@ def best_regulator(trials: Trials, seed: int, rng: np.random.Generator, floor: T
 # is tried alone, as if it were an error, around an action that is good as a constant, and gains follow from the range
 # in which the variable was seen.
 
-SATURATING_ERRORS = (0.03, 0.1, 0.3, 1.0)  # in ranges of the error: they ask for half the range of the action
-INTEGRAL_STEPS = (5, 15, 50, 150)  # integral time
-DERIVATIVE_STEPS = (1.0, 3.0)  # derivative time
-GAIN_FACTOR = 1.7  # between all gains of a law and those of its neighbours
+GRID_RATIO = 3.0  # between neighbouring gains, and times
+GRID_SIZE = 4
+SATURATING_ERRORS = tuple(GRID_RATIO**-k for k in reversed(range(GRID_SIZE)))  # in ranges: with half that of the action
+INTEGRAL_STEPS = tuple(GRID_RATIO * GRID_RATIO**k for k in range(GRID_SIZE))  # integral time
+DERIVATIVE_STEPS = (1.0, GRID_RATIO)  # derivative time
 OFFSET_SHIFT = 0.2  # of a neighbour, in halves of the range of the action
 
 
@@ -201,7 +196,7 @@ def neighbours(problem: Problem, law: Tree, low: Array, high: Array) -> list[Tre
     """All gains larger or smaller, another offset, and a gain for a variable that has none."""
     assert law.laws is not None
     gains, offset, half = law.laws.gains[0, 0], law.laws.offsets[0], _half(problem)
-    laws = [_law(problem, GAIN_FACTOR**power * gains, offset) for power in (-2, -1, 1, 2)]
+    laws = [_law(problem, GRID_RATIO ** (power / 2) * gains, offset) for power in (-2, -1, 1, 2)]
     laws += [_law(problem, gains, offset + sign * OFFSET_SHIFT * half) for sign in (-1, 1)]
     for j in np.flatnonzero((gains == 0.0) & (high > low)).tolist():
         for sign, share in itertools.product((1.0, -1.0), SATURATING_ERRORS[-2:]):

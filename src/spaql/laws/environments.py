@@ -25,7 +25,6 @@ from spaql.plants.problem import Problem
 from spaql.trees.tree import Tree, decide_row
 
 REAL: Any = (int, float, np.number, np.bool_, np.ndarray)  # what environments return as rewards
-SHARES = 4  # parts per worker into which episodes are divided: they differ in length
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,10 +120,8 @@ class Environments:
             return [roll_out(self.problem, self.env, job) for job in jobs]
         if self.pool is None:
             self.pool = self.exits.enter_context(worker_processes(self.jobs, _remember, _packed(self.problem)))
-        size = max(1, -(-len(jobs) // (self.jobs * SHARES)))
         try:
-            parts = [self.pool.submit(_rolled_out, jobs[at : at + size]) for at in range(0, len(jobs), size)]
-            return [rollout for part in parts for rollout in part.result()]
+            return list(self.pool.map(_rolled_out, jobs))
         except BrokenProcessPool as error:
             lost = "a worker process died (its environment may have ended it, or memory was short)"
             advice = "what was found so far is kept: learn again to go on, with jobs=1 to see why"
@@ -163,11 +160,11 @@ def _opened() -> tuple[Problem, Any]:
     return _made[0]
 
 
-def _rolled_out(jobs: Sequence[Job]) -> list[Rollout]:
+def _rolled_out(job: Job) -> Rollout:
     """Errors come back in a form that can be copied, whatever an environment raises."""
     try:
         problem, env = _opened()
-        return [roll_out(problem, env, job) for job in jobs]
+        return roll_out(problem, env, job)
     except SpaqlError:
         raise
     except Exception as error:

@@ -15,11 +15,11 @@ import math
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from spaql.gp.kernel_sums import WIDTH
 from spaql.gp.learned_problem import imagined, starts_of, step_cost
 from spaql.gp.model import Model
 from spaql.gp.transitions import Data, inputs_of, stretch_of
@@ -31,10 +31,11 @@ from spaql.laws.classical import local_laws
 from spaql.laws.judge import LAWS, WORTH, Judge
 from spaql.laws.lessons import Lessons, distilled, fitted_partitions
 from spaql.laws.planner import planned
-from spaql.laws.search import FINE_STEP, GIVEN_STEP, Round, Search, halving_rounds
+from spaql.laws.search import FINE_STEP, GIVEN_STEP, REGROWN, Round, Search
 from spaql.laws.tidy import Tidying
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import Units, everything, measured_units, numbers_of
+from spaql.learners.law_files import ScoredTree
 from spaql.plants.problem import Problem, constant_actions
 from spaql.trees.edits import constant
 from spaql.trees.tree import Tree, decide
@@ -43,13 +44,12 @@ SEARCHING = "searching for laws in the model"
 # what a search may cost
 SEARCH_KERNELS = 5e9  # of a search after few samples
 LOOK_AHEAD_KERNELS = 2e9  # of its look-ahead, which is faster: it has one function only
-USUAL_SAMPLES = 1000  # beyond, the cost of a search goes with their root
+MANY_SAMPLES = 1000  # the cost of a search goes with their root, and laws act alone: look-ahead would take longer
 RACE_SHARE = 0.5  # for the race of trees of laws; a third of the rest for every other part
-CANDIDATES = 6  # of a race
 TIDY_EFFORT = 0.25
 LASTING_HORIZONS = 3  # laws that miss nothing are tidied in episodes so many times as long
 # where functions are drawn
-POSTERIOR_SAMPLES = 8  # the first is the mean
+POSTERIOR_SAMPLES = WIDTH  # the first is the mean; as many as make one vector
 DOUBTED_INPUTS = 60  # at which they are drawn
 ACTION_NOISE = 0.3  # of the actions there, in halves of the range
 EPISODES = 50  # of a tree in the mean function: it teaches, and is doubted where it goes
@@ -59,22 +59,16 @@ DEAD_SPREAD = 1e-4  # of the spread in the data: no law looks at a variable that
 
 def search_cost(n: int) -> float:
     """How long a search in a model of so many samples takes, relative to one after few."""
-    return math.sqrt(1.0 + n / USUAL_SAMPLES)
-
-
-class Found(NamedTuple):
-    """A controller, and what the model says about it."""
-
-    tree: Tree
-    returns: Array  # in episodes that had no part in the search
+    return math.sqrt(1.0 + n / MANY_SAMPLES)
 
 
 def laws_in(
     problem: Problem, model: Model, data: Data, seed: int, earlier: Sequence[Tree] = (), table: Tree | None = None,
     teacher: Tree | None = None, last: bool = True, stop: threading.Event | None = None, device: str = "cpu",
-) -> Found:  # fmt: skip
-    """The best laws in the model of the data; `earlier`: trees that may be better still; `table`:
-    perhaps better.
+) -> ScoredTree:  # fmt: skip
+    """The best laws in the model of the data, and their mean there in episodes that had no part in the search.
+
+    `earlier`: trees that may be better still; `table`: perhaps better.
 
     `last`: they are the controller, and are tidied; else laws for a trial on the plant.
 
@@ -101,7 +95,7 @@ class _LawSearch:
         self.stretches = problem.horizon / stretch  # of an episode whose reference jumps: laws are judged in one
         self.problem = problem = replace(problem, horizon=stretch)
         self.model, self.data, self.seed, self.table = model, data, seed, table
-        self.earlier = different([tree for tree in earlier if tree.laws is not None])[:CANDIDATES]
+        self.earlier = different([tree for tree in earlier if tree.laws is not None])[: REGROWN[0][0]]
         self.mean = imagined(problem, model, data, self.starts, self.rng)
         room = min(effort, 1.0) * LOOK_AHEAD_KERNELS / step_cost(self.mean)
         self.plan = planned(self.mean, seed, int(room))
@@ -109,7 +103,7 @@ class _LawSearch:
         self.most = problem.horizon * max(float(data.rewards.max()), 0.0)
         self.perfect = self.most - 1e-6 * self.most  # nothing that was ever paid is missing
 
-    def run(self, tidy: bool, teachers: Sequence[Tree]) -> Found:
+    def run(self, tidy: bool, teachers: Sequence[Tree]) -> ScoredTree:
         lessons = [Lessons(self.plan.states, self.plan.actions)] if len(self.plan.states) else []
         lessons += [self.taught(tree) for tree in [*self.earlier[:1], *teachers]]
         if not lessons:
@@ -119,7 +113,7 @@ class _LawSearch:
         units = measured_units(
             judge.problem, np.concatenate([lesson.states for lesson in lessons]), least
         )
-        trees, race = [*self.earlier], halving_rounds(CANDIDATES)
+        trees, race = [*self.earlier], REGROWN
         others = (1.0 - RACE_SHARE) / 3.0  # one law, again, tidying
         for number, leaves in enumerate([] if self.problem.actions.single else [1, LAWS]):
             if judge.mean >= self.perfect:
@@ -136,10 +130,10 @@ class _LawSearch:
                 trees.insert(0, units.physical(search.best.tree))
                 judge.offer(trees[0])
         if not trees or self.stopped():
-            return Found(judge.best, self.stretches * judge.returns)
+            return self.scored(judge.best, judge.returns)
         # functions that differ where the laws go, not only where their teachers went
         trees = different(sorted(trees, key=lambda tree: -float(judge.returns_of(tree).mean())))
-        trees = trees[:CANDIDATES]
+        trees = trees[: REGROWN[0][0]]
         judge, trials, steps = self.doubtful([self.taught(tree) for tree in trees], trees)
         if judge.mean < self.perfect:
             search = self.search(trials, units, LAWS, race[1:], int(others * steps))
@@ -149,7 +143,7 @@ class _LawSearch:
             if search.best is not None:
                 judge.offer(units.physical(search.best.tree))
         if self.stopped():
-            return Found(judge.best, self.stretches * judge.returns)
+            return self.scored(judge.best, judge.returns)
         if tidy and judge.best.laws is not None:
             # what would fall soon after the end is not good enough
             perfect = judge.mean >= self.perfect
@@ -163,8 +157,12 @@ class _LawSearch:
         if self.table is not None:
             judge.offer_table(self.table)
             if judge.scale == 0.0:  # a model that sees no way to earn anything cannot judge
-                return Found(self.table, self.stretches * judge.returns_of(self.table))
-        return Found(judge.best, self.stretches * judge.returns)
+                return self.scored(self.table, judge.returns_of(self.table))
+        return self.scored(judge.best, judge.returns)
+
+    def scored(self, tree: Tree, returns: Array) -> ScoredTree:
+        """With its mean return in whole episodes."""
+        return ScoredTree(tree, float((self.stretches * returns).mean()))
 
     def taught(self, tree: Tree) -> Lessons:
         """What a tree does in the mean function."""

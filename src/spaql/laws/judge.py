@@ -4,16 +4,18 @@ import math
 
 import numpy as np
 
+from spaql.compress.frontier import FRESH
 from spaql.ground.arrays import Array
 from spaql.ground.streams import LAWS_CONFIRMED
 from spaql.laws.trials import Trials, seeds_of
-from spaql.plants.problem import Problem
+from spaql.learners.law_files import ScoredTree
+from spaql.plants.problem import Problem, constant_actions
+from spaql.trees.edits import constant
 from spaql.trees.tree import Tree
 
 LAWS = 3  # at most; what has more leaves is a table
 WORTH = 0.003  # of the scale of a return: what a leaf must bring, and tidying may cost
-JUDGED = 200  # episodes that choose among trees
-COMPARED = 1000  # episodes that compare a table with laws
+JUDGED_EPISODES = 200  # that choose among trees
 UNREADABLE = 0.02  # of the scale: what a table must bring, since nobody can read it
 MISSING = 10.0  # the scale is at most so many times what is missing, and UNREADABLE of the way
 
@@ -29,13 +31,21 @@ def scale_of(mean: float, floor: float, most: float) -> float:
     return min(way, MISSING * max(most - mean, 0.0) + UNREADABLE * way)
 
 
+def best_constant(trials: Trials, seeds: Array) -> ScoredTree:
+    """The constant action that earns most."""
+    problem = trials.problem
+    trees = [constant(len(problem.state), action) for action in constant_actions(problem)]
+    scored = [ScoredTree(tree, float(trials.returns(tree, seeds).mean())) for tree in trees]
+    return max(scored, key=lambda entry: entry.mean)
+
+
 class Judge:
     """Trees on the same episodes, which no search has seen; more leaves must be worth it."""
 
     def __init__(self, problem: Problem, seed: int, number: int, most: float) -> None:
         self.problem, self.trials, self.floor, self.most = problem, Trials(problem), -np.inf, most
-        self.seeds = seeds_of(seed, LAWS_CONFIRMED, number * 2**20, JUDGED)
-        self.more = seeds_of(seed, LAWS_CONFIRMED, number * 2**20 + JUDGED, COMPARED)
+        self.seeds = seeds_of(seed, LAWS_CONFIRMED, number * 2**20, JUDGED_EPISODES)
+        self.more = seeds_of(seed, LAWS_CONFIRMED, number * 2**20 + JUDGED_EPISODES, FRESH)
         self.best: Tree
         self.returns = np.full(1, -np.inf)
 

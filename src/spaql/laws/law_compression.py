@@ -5,17 +5,16 @@ nor the choice between its trees takes a step of the plant.
 """
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from spaql.compress import compress as constants
-from spaql.compress.compress import COMPILED_BUDGET, MODEL_BUDGET, SLOW_BUDGET, STARTS, model_starts
-from spaql.compress.frontier import compressed, kind_of
-from spaql.compress.model_arena import ModelArena, judged_in_models, leaves_of_choice, trusted
+from spaql.compress.compress import chosen_in_model, model_starts, usual_budget
+from spaql.compress.frontier import compressed
+from spaql.compress.model_arena import ModelArena
 from spaql.compress.tree_search import SEARCH, Wanted
 from spaql.ground import checks
 from spaql.ground.arrays import Array
@@ -23,12 +22,9 @@ from spaql.ground.checks import flag, whole
 from spaql.ground.errors import SpaqlError, SpaqlWarning
 from spaql.ground.progress import advance, working
 from spaql.laws.card_trials import CardTrials
-from spaql.laws.stages import cycle_of, run_stage
+from spaql.laws.stages import cycle_of, run_stage, state_units
 from spaql.laws.trials import Trials, affordable
-from spaql.laws.vector import Units
-from spaql.learners.atlas.atlas_controller import LearnedModel
 from spaql.learners.atlas.cell_model import CellModel
-from spaql.learners.atlas.imagine import Kept, ModelEpisodes, controller_of, new_tracks, rehearse
 from spaql.learners.atlas.plan import Plan
 from spaql.learners.laws import Laws
 from spaql.plants.chart import HUGE
@@ -84,9 +80,7 @@ def _on_plant(policy: "Policy", wanted: Wanted, kind: type[Trials]) -> "Policy":
         raise SpaqlError(
             f"{problem.name} has no plant to try laws on: use tree(), which applies exactly the same actions"
         )
-    compiled = problem.plant is not None
-    usual = COMPILED_BUDGET if compiled else SLOW_BUDGET
-    budget = whole("budget", usual if wanted.budget is None else wanted.budget, 0)
+    budget = usual_budget(problem, wanted)
     agent = _search(table, wanted, budget)
     with working(SEARCH, wanted.progress, budget, "steps"):
         trials = kind(strict(problem)[0], budget)
@@ -124,69 +118,48 @@ class ModelTrials(Trials):
     """An episode's seed says where it begins, and in which of the models it goes on."""
 
     def __init__(
-        self, problem: Problem, plan: Plan, starts: Array, models: Sequence[CellModel], left: int | None = None,
-        stopped: Callable[[], bool] = lambda: False,
-    ) -> None:  # fmt: skip
+        self, problem: Problem, plan: Plan, starts: Array, models: Sequence[CellModel], left: int | None = None
+    ) -> None:
         self.plan, self.arena = plan, ModelArena(problem, plan, starts, models, fair=True)
-        super().__init__(problem, left, stopped)
+        super().__init__(problem, left)
 
     def open(self, jobs: int) -> None:
         self.low, self.high = np.full(self.variables, -HUGE), np.full(self.variables, HUGE)
-        self.width = self.plan.model.features.shape[1]
-        self.tracks = new_tracks(self.variables, self.width)
 
     def _run(self, tree: Tree, seeds: Array, horizon: int, returns: Array, visits: Array, seen: Array) -> int:
-        controller = controller_of(self.plan, tree, self.problem.actions)
-        begin, worlds, steps, full = seeds % self.arena.starts, self.arena.worlds, 0, 0
-        for which, world in enumerate(worlds):
-            mine = np.flatnonzero(begin % len(worlds) == which)
-            if len(mine) == 0:
-                continue
+        arena, full = self.arena, 0
+        controller, begin, before = arena.controller(tree), seeds % arena.starts, arena.steps
+        for which in range(len(arena.worlds)):
+            mine = np.flatnonzero(begin % len(arena.worlds) == which)
             room = len(seen) and min(len(seen) - full, len(mine) * horizon)
-            kept = Kept(np.uint64(0), 2.0, np.full((room, self.variables), np.nan), np.zeros(room, np.int64))
-            places = np.ascontiguousarray(self.arena.begin[begin[mine]])
-            episodes = ModelEpisodes(places, np.zeros(len(mine), np.int64), np.zeros((0, self.width)), 0)
-            part = np.zeros(len(mine))
-            steps += rehearse(world, controller, episodes, horizon, part, kept, self.tracks)
-            returns[mine] = part
-            states = self.plan.out_of_metric(kept.places[~np.isnan(kept.places[:, 0])]) if room else kept.places
+            kept = arena.room(room, 0, 2.0)
+            returns[mine] = arena.run(which, controller, arena.begun(arena.begin[begin[mine]]), kept, horizon)
+            states = self.plan.out_of_metric(kept.places[~np.isnan(kept.places[:, 0])])
             seen[full : full + len(states)] = states
             full += len(states)
         if len(visits):
             visits += np.bincount(leaf_of(tree, seen[:full]), minlength=len(visits))
-        return steps
+        return arena.steps - before
 
     def arena_of_moments(self, seed: int) -> ModelArena:
         return self.arena
 
 
 def _in_model(policy: "Policy", wanted: Wanted) -> "Policy":
-    problem, table, model = policy.problem, policy.table_policy or policy, policy.knowledge.model
-    assert isinstance(model, LearnedModel)
-    plan = model.plan
-    budget = whole("budget", MODEL_BUDGET // len(problem.state) if wanted.budget is None else wanted.budget, 0)
-    count = model_starts(problem.horizon)
-    starts = model.starts(count + 4 * STARTS)
-    models = trusted(problem, plan, model.models(), starts)
-    judges = models + trusted(problem, plan, model.models(others=True), starts)[1:]
-    agent = _search(table, wanted, budget)
-    with working(SEARCH, wanted.progress, budget, "steps"):
-        run(agent, ModelTrials(problem, plan, starts[:count], models, budget))
-    judged_in = judged_in_models(_candidates(agent), problem, plan, starts[count:], judges)
-    leaves = leaves_of_choice(judged_in, wanted.max_leaves)
-    trees = {size: entry.tree for size, entry in judged_in.items()}
-    if not problem.can_run:
-        tree = trees[leaves]
-        return replace(
-            policy, rules=tree, kind=kind_of(tree), table_policy=table, samples=0, certificate=None, proof=None
-        )
+    problem = policy.problem
+
+    def candidates(plan: Plan, starts: Array, models: Sequence[CellModel], budget: int) -> list[Tree]:
+        agent = _search(policy.table_policy or policy, wanted, budget)
+        run(agent, ModelTrials(problem, plan, starts, models, budget))
+        return _candidates(agent)
+
     more = "allow more leaves (max_leaves), or give the learner more data"
-    return compressed(policy, trees, None, 0, more, leaves)
+    return chosen_in_model(policy, wanted, model_starts(problem.horizon), candidates, problem.can_run, more)
 
 
 def _candidates(agent: Laws) -> list[Tree]:
     """All that the search has kept: tidy, and as it was found."""
     state = agent.state
-    units = Units(state.middle, state.inverse, agent.searched)
+    units = state_units(agent)
     raw = [units.physical(entry.tree) for entry in state.frontier.raw.values()]
     return [entry.tree for entry in state.frontier.tidy.values()] + raw or [agent.tree]

@@ -12,13 +12,12 @@ from spaql.laws.card_trials import trials_on
 from spaql.laws.environments import Job
 from spaql.laws.lessons import fitted_laws
 from spaql.laws.provable import prefer_provable, refuse_unprovable
-from spaql.laws.race import Candidate
+from spaql.laws.race import JUDGED_EPISODES, Candidate
 from spaql.laws.search import Search
 from spaql.laws.slow import DEFAULT_SAMPLES, First, adopt_dearly
 from spaql.laws.stages import STAGE_SHARE, Budget, affordable_effort, plan_of, run_stage, state_units
 from spaql.laws.trials import Spent, Trials, affordable, seeds_of
 from spaql.laws.vector import without_dust
-from spaql.laws.walks import JUDGED_EPISODES
 from spaql.learners.history import add_row
 from spaql.learners.laws import PREFERRED, Laws
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES

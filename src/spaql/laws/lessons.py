@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from spaql.compress.arena import HELD_STEPS, MAX_COST_QUANTILE, MOMENTS
 from spaql.ground.arrays import Array
 from spaql.laws.fit import MIN_LEAF_STATES, fit
 from spaql.laws.search import SCREENING_EPISODES, STATES, Search
@@ -48,8 +49,8 @@ def distilled(search: Search, lessons: Lessons, leaves: int, weighted: bool = Fa
 # random directions through a state. How a law is fitted: fit.py.
 
 FIT_ROUNDS = 5
+TRIED_PER_AXIS = 9  # cuts of a variable; levels of a continuous action
 TEST_ROUNDS = 2  # of the fits that compare tests
-QUANTILES = 9  # cuts tried per variable
 RANDOM_TESTS = 50  # per part
 
 
@@ -129,7 +130,7 @@ def _tests(states: Array, live: Array, rng: np.random.Generator) -> list[Split]:
     """Quantiles of every variable, and random directions through states."""
     d, tests = states.shape[1], []
     for j in np.flatnonzero(live):
-        cuts = np.unique(np.quantile(states[:, j], np.linspace(0, 1, QUANTILES + 2)[1:-1]))
+        cuts = np.unique(np.quantile(states[:, j], np.linspace(0, 1, TRIED_PER_AXIS + 2)[1:-1]))
         tests += [Split(np.eye(d)[j], float(cut)) for cut in cuts]
     for _ in range(RANDOM_TESTS if live.sum() > 1 else 0):
         weights = rng.normal(size=d) * live
@@ -199,13 +200,9 @@ def _fitted(tree: Tree, states: Array, scores: Array, live: Array) -> tuple[floa
 
 # -- own lessons: one round and a polish take a law that cannot swing the pendulum up to within a few of the optimum ---
 
-MOMENTS = 2000  # of a round
-DRIFT_ROUNDS = 3
-HELD_STEPS = 5  # for which an action is tried
-MAX_LEVELS = 9  # of a continuous action
+DRIFT_ROUNDS = 2  # in which a tree that follows the lessons comes to other states
 MAX_ACTIONS = 33
 MIN_GAIN_SHARE = 0.3  # of the mean gain: where less is to be gained, luck decides, and what was done is right
-MAX_GAIN_QUANTILE = 0.95  # gains are cut there: a single lost episode must not outweigh everything else
 MIN_WEIGHT_SHARE = 0.1  # of the mean gain: what a state counts where nothing is gained
 
 
@@ -216,7 +213,7 @@ def own_lessons(search: Search, tree: Tree, leaves: int) -> Lessons | None:
     other states (DAgger).
     """
     at, rounds = tree, []
-    for _ in range(DRIFT_ROUNDS):
+    for _ in range(1 + DRIFT_ROUNDS):
         lessons = _better(search, tree, at)
         if lessons is None:
             break
@@ -237,13 +234,13 @@ def _better(search: Search, tree: Tree, at: Tree) -> Lessons | None:
     gained = np.maximum(futures[np.arange(len(best)), best] - futures[:, -1], 0.0)
     worth = gained > MIN_GAIN_SHARE * gained.mean()
     better = np.where(worth[:, None], actions[best], decide(tree, states))
-    weights = np.minimum(gained, np.quantile(gained, MAX_GAIN_QUANTILE))
+    weights = np.minimum(gained, np.quantile(gained, MAX_COST_QUANTILE))
     return Lessons(states, better, weights + MIN_WEIGHT_SHARE * weights.mean())
 
 
 def tried_actions(actions: Continuous | Finite) -> Array:
     """(n, axes) physical; with many axes the first of the corners."""
-    return actions.some(max(2, min(MAX_LEVELS, int(MAX_ACTIONS ** (1 / actions.axes)))), MAX_ACTIONS)
+    return actions.some(max(2, min(TRIED_PER_AXIS, int(MAX_ACTIONS ** (1 / actions.axes)))), MAX_ACTIONS)
 
 
 def fitted_laws(agent: Laws, trials: Trials, leaves: int, stage: int) -> list[Tree]:

@@ -4,22 +4,21 @@ import numpy as np
 
 from spaql.gp.learned_problem import step_cost
 from spaql.ground.arrays import Array
-from spaql.ground.compiling import inlined, kernel
+from spaql.ground.checks import ROUNDING
+from spaql.ground.compiling import kernel
 from spaql.ground.streams import LAWS_PLANNED, derive, plant_seed, sub_key
 from spaql.laws.planner import (
     FIRST,
     KNOTS,
     ROUNDS,
     SEQUENCES,
-    SPREAD,
     Look,
     PlannerScratch,
     action_of,
     attempt,
     covered,
-    draw,
     go_on,
-    learn,
+    improve,
     look_of,
     new_scratch,
 )  # fmt: skip
@@ -28,8 +27,6 @@ from spaql.plants.problem import Problem
 from spaql.training.lanes import Lanes, Stage, new_lanes, stage_of
 
 DECISION = 1.5e7  # kernels of the model for an action: with many variables sequences cover fewer steps
-
-BELOW = 1e-9  # the middle of an even number of actions is the one above it, and with this one the one below it
 
 
 class LookAhead:
@@ -75,15 +72,6 @@ class LookAhead:
         return float(_act(step, self.stage, self.lanes, self.look, self.scratch, self.key, time, action, rounds))
 
 
-@inlined
-def _most(scratch: PlannerScratch) -> float:
-    """The highest return."""
-    best = -np.inf
-    for value in scratch.returns:
-        best = max(best, float(value))
-    return best
-
-
 @kernel
 def _act(
     step: Batch, stage: Stage, lanes: Lanes, look: Look, scratch: PlannerScratch, key: np.uint64, time: int,
@@ -97,19 +85,14 @@ def _act(
     the worse one of the two in the middle, since nobody could tell from the better one that there
     is something to decide.
     """
-    scratch.spread[:] = SPREAD
-    imagined, best = derive(key, time), -np.inf
+    imagined = derive(key, time)
     if rounds == 0:
         scratch.z[:] = 0.0
         if len(look.values) > 0:
-            scratch.z[0] = -BELOW
+            scratch.z[0] = -ROUNDING  # of an even number of actions the lower middle one; without it the upper one
         attempt(step, stage, lanes, look, scratch, imagined, time)
         return min(float(scratch.returns[0]), float(scratch.returns[1]))
-    for turn in range(rounds):
-        draw(scratch, derive(imagined, turn + 1))
-        attempt(step, stage, lanes, look, scratch, imagined, time)
-        best = max(best, _most(scratch))
-        learn(scratch)
+    best = improve(step, stage, lanes, look, scratch, imagined, time, rounds)[0]
     for axis in range(len(action)):
         action[axis] = action_of(look, scratch.middle[0, axis], axis)
     go_on(look, scratch)

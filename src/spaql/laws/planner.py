@@ -182,14 +182,29 @@ def attempt(
 
 
 @inlined
-def learn(scratch: PlannerScratch) -> None:
-    """Middle and spread of the best sequences."""
-    elite, returns, n = scratch.elite, scratch.returns, len(scratch.elite)
+def improve(
+    step: Batch, stage: Stage, lanes: Lanes, look: Look, scratch: PlannerScratch, key: np.uint64, time: int, rounds: int
+) -> tuple[float, int]:
+    """The plan from the place, made better in so many rounds. Returns the highest return, and the steps."""
+    scratch.spread[:] = SPREAD
+    highest, steps = -np.inf, 0
+    for turn in range(rounds):
+        draw(scratch, derive(key, turn + 1))
+        steps += attempt(step, stage, lanes, look, scratch, key, time)
+        highest = max(highest, _learn(scratch))
+    return highest, steps
+
+
+@inlined
+def _learn(scratch: PlannerScratch) -> float:
+    """Middle and spread of the best sequences. Returns the highest return."""
+    elite, returns, n, highest = scratch.elite, scratch.returns, len(scratch.elite), -np.inf
     for at in range(n):
         best = 0
         for i in range(len(returns)):
             if returns[i] > returns[best] or np.isnan(returns[best]):
                 best = i
+        highest = max(highest, float(returns[best]))
         elite[at], returns[best] = best, -np.inf
     for k in range(scratch.z.shape[1]):
         for axis in range(scratch.z.shape[2]):
@@ -199,6 +214,7 @@ def learn(scratch: PlannerScratch) -> None:
             for at in range(n):
                 square += (scratch.z[elite[at], k, axis] - mean) ** 2 / n
             scratch.middle[k, axis], scratch.spread[k, axis] = mean, max(LEAST, np.sqrt(square))
+    return highest
 
 
 @inlined
@@ -232,12 +248,8 @@ def _episodes(
             scratch.place[row] = lanes.table[row, 0]
         scratch.middle[:] = 0.0
         for time in range(stage.horizon):
-            scratch.spread[:] = SPREAD
-            imagined = derive(plans, 2 * time)
-            for turn in range(FIRST if time == 0 else ROUNDS):
-                draw(scratch, derive(imagined, turn + 1))
-                used[1] += attempt(step, stage, lanes, look, scratch, imagined, time)
-                learn(scratch)
+            rounds = FIRST if time == 0 else ROUNDS
+            used[1] += improve(step, stage, lanes, look, scratch, derive(plans, 2 * time), time, rounds)[1]
             for j in range(d):
                 states[used[0], j] = scratch.place[rows.action - d + j]
             for row in range(rows.action):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from spaql.compress.frontier import FRESH
 from spaql.ground.arrays import Array
 from spaql.ground.streams import LAWS_CONFIRMED, PRICE_STAGE
 from spaql.laws.environments import Job, Rollout
@@ -22,10 +23,12 @@ from spaql.learners.laws import ENOUGH_EPISODES, Laws
 from spaql.plants.problem import Problem
 from spaql.policy.evaluation import paired
 from spaql.policy.outputs import kept
+from spaql.training.acceptance import EPISODES
 from spaql.trees.tree import Tree
 
 MIN_EPISODES = 2  # of every law
 MAX_EPISODES = 100  # of a law
+JUDGED_EPISODES = 20  # at most, of a law that others are made from
 PRIOR_EPISODES = 3.0  # that the usual deviation counts for
 SURE_ERRORS = 2.0  # standard errors between two laws that decide between them
 MAX_LOSS_TOLERANCES = 7.0  # that a loss may have at most, its uncertainty included
@@ -142,7 +145,7 @@ def _errors(runners: Sequence[Candidate]) -> dict[int, float]:
 
 # -- adoption: what a search has found is made readable, and confirmed in episodes that neither of them saw ------------
 
-CONFIRMED_EPISODES = 1000  # of a search with the usual effort
+CONFIRMED_EPISODES = FRESH  # of a search with the usual effort
 MAX_LOST_GAIN = 0.1  # of what a tree gains over smaller ones, by tidying it
 CAREFUL_SHARE = 0.3  # of the tolerance, where tidying was too much
 
@@ -205,12 +208,11 @@ def _put(agent: Laws, tree: Tree, returns: Array, instead: Tree) -> None:
 # -- what limits cost: how much more laws earn once their numbers are free to break them -------------------------------
 
 PRICE_SAMPLES = 2_000_000  # of a compiled plant, or of a learned model: a tenth of a second to some seconds
-PRICE_EPISODES = 300  # in which both are compared
 
 
 def price_of_limits(problem: Problem, tree: Tree, seed: int) -> float:
     """By how much the mean return grows; at least 0. `problem`: compiled, with the reward as it was stated."""
-    seeds, judge = seeds_of(seed, LAWS_CONFIRMED, PRICE_STAGE, PRICE_EPISODES), Trials(problem)
+    seeds, judge = seeds_of(seed, LAWS_CONFIRMED, PRICE_STAGE, EPISODES), Trials(problem)
     trials, units = Trials(problem, PRICE_SAMPLES), measured_units(problem, judge.watched(tree, seeds, STATES)[1])
     search = Search(trials, units, seed, PRICE_STAGE, affordable(problem, PRICE_SAMPLES, 1))
     with contextlib.suppress(Spent):

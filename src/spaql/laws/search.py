@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 
 from spaql.ground.arrays import Array
+from spaql.ground.checks import ROUNDING
 from spaql.ground.streams import LAWS_CHOSEN, LAWS_MINED, LAWS_SEARCHED, STAGE_EPISODES
 from spaql.laws.card_trials import CardTrials
 from spaql.laws.lock_step import HARD_STARTS, MIN_SPREAD, MINING_GENERATIONS, Course, Task, side_by_side, worth
@@ -226,7 +227,7 @@ class Search:
     def hard_of(self, seeds: Array, returns: Array) -> Array | None:
         """The episodes that fail, if there are any."""
         low, tenth, middle = np.quantile(returns, (0.0, 0.1, 0.5))
-        failing = bool(middle - low > FAILURE_DISTANCE * max(middle - tenth, 1e-9 * abs(middle)))
+        failing = bool(middle - low > FAILURE_DISTANCE * max(middle - tenth, ROUNDING * abs(middle)))
         return seeds[np.argsort(returns, kind="stable")[: self.count(HARD_STARTS, 2)]] if failing else None
 
     def advanced(self, tasks: list[Task], generations: int, episodes: int, mined: bool) -> Iterator[Task]:

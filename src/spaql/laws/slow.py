@@ -24,17 +24,16 @@ from spaql.laws.classical import best_of_grid, best_regulator, neighbours, p_gri
 from spaql.laws.environments import Job, Rollout
 from spaql.laws.lessons import fitted_laws
 from spaql.laws.proposals import Proposals, free_within, keeps_within
-from spaql.laws.race import MAX_EPISODES, SURE_ERRORS, Candidate, adopt, raced
-from spaql.laws.stages import RACE_SHARE, SEARCH_SHARE, STAGE_SHARE, Budget, affordable_effort
+from spaql.laws.race import JUDGED_EPISODES, MAX_EPISODES, SURE_ERRORS, Candidate, adopt, raced
+from spaql.laws.search import GENERATIONS
+from spaql.laws.stages import RACE_SHARE, SEARCH_SHARE, STAGE_SHARE, Budget, affordable_effort, state_units
 from spaql.laws.teacher import lessons_of, rules_of
 from spaql.laws.tidy import DearTidying
 from spaql.laws.trials import Spent, Trials, seeds_of
-from spaql.laws.vector import Units, looked_at
+from spaql.laws.vector import looked_at
 from spaql.laws.walks import (
     CUT,
     DIRECTIONS,
-    GENERATIONS,
-    JUDGED_EPISODES,
     MOST_WALKS,
     START_EPISODES,
     Begin,
@@ -52,16 +51,15 @@ from spaql.trees.tree import Tree
 
 DEFAULT_SAMPLES = 1_200_000  # without a limit; a later stage has its share of them
 LOOK_SHARE = 0.06  # of the budget, each for constant actions and a regulator; half of it for random laws
-REGULATOR_SHARE = 0.25  # where no constant action holds the plant
-GRID_SHARE = 0.25  # and half as much for laws around the best one
+PART_SHARE = 0.25  # a regulator where no constant action holds the plant; a grid, and half as much near its best law
 RACED_LAWS = 3  # of a walk, and constant actions
 
 
 def adopt_dearly(agent: Laws, trials: Trials, law: Candidate, stage: int, budget: Budget) -> None:
     """With new episodes in every stage: a law that had luck in them has no luck next time."""
     count = (budget.left - budget.to_tidy) / (3 * law.steps)  # of the law, what it replaces, and its tidy form
-    first, units = stage * STAGE_EPISODES, Units(agent.state.middle, agent.state.inverse, agent.searched)
-    seeds = seeds_of(agent.seed, LAWS_CONFIRMED, first, max(2, min(MAX_EPISODES, int(count))))
+    units = state_units(agent)
+    seeds = seeds_of(agent.seed, LAWS_CONFIRMED, stage * STAGE_EPISODES, max(2, min(MAX_EPISODES, int(count))))
 
     def tidied(tolerance: float) -> Tree:
         room = budget.to_tidy
@@ -191,7 +189,7 @@ class First:
     def regulate(self, floor: Candidate) -> bool:
         """Try regulators of a local model; whether one holds a plant that constant actions cannot hold."""
         falls = all(rollout.ended for rollout in floor.rollouts)
-        share = REGULATOR_SHARE if falls else LOOK_SHARE
+        share = PART_SHARE if falls else LOOK_SHARE
         self.trials.limit = self.trials.samples + int(self.room(2 * share))
         law = best_regulator(self.trials, self.agent.seed, self.rng, floor.tree, share * self.budget.samples)
         if law is None or not keeps_within(law, self.live):
@@ -210,7 +208,7 @@ class First:
         high = np.max([rollout.moments[3] for still in good for rollout in still.rollouts], axis=0)
         actions = np.unique([middle_action(self.agent), *(still.tree.actions[0] for still in good)], axis=0)
         grid, best = pi_grid(problem) or p_grid(problem, list(actions), low, high), []
-        for share in (GRID_SHARE, GRID_SHARE / 2):
+        for share in (PART_SHARE, PART_SHARE / 2):
             grid = [kept(problem, law) for law in grid if keeps_within(law, self.live)]
             best = best_of_grid(self.trials, self.agent.seed, grid, self.room(share))[:2] if grid else []
             grid = [best[0].tree, *neighbours(problem, best[0].tree, low, high)] if best else []
@@ -219,7 +217,10 @@ class First:
             self.good = best[0]
 
     def walk(self) -> None:
-        """As many walks as the samples allow; and others, if all of those have come to an end before."""
+        """As many walks as the samples allow; and others, if all of those have come to an end before.
+
+        A walk has GENERATIONS on average, and a third of them at least.
+        """
         trials, sets, live = self.trials, self.proposals.sets, self.live
         nothing = self.running.units.physical(self.proposals.leaf(0.0, self.kind))
         end = trials.samples + self.room()
@@ -259,7 +260,8 @@ class First:
             return  # no room for two episodes of each
         held = next(candidate for candidate in ranked if candidate.tree is first[0])
         run, more = len(held.rollouts), max(0, len(ranked[0].rollouts) - len(held.rollouts))
-        held.rollouts.extend(self.judged(held.tree, RACE_EPISODES + run, more))
+        with contextlib.suppress(Spent):
+            held.rollouts.extend(self.judged(held.tree, RACE_EPISODES + run, more))
         best = next((candidate for candidate in ranked if candidate.better(held)), held)
         floor = next(candidate for candidate in ranked if any(candidate.tree is tree for tree in still))
         self.state.floor, self.pool = floor.mean, []

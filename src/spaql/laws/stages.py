@@ -12,6 +12,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.streams import FIRST_STAGE, LAWS_CHOSEN, LAWS_CONFIRMED, LESSON_STAGE
 from spaql.laws.blocks import refine
 from spaql.laws.classical import local_laws, pi_grid
+from spaql.laws.judge import best_constant
 from spaql.laws.lessons import Lessons, distilled, fitted_partitions, own_lessons
 from spaql.laws.planner import BUDGET, planned
 from spaql.laws.proposals import GAIN_SIZES
@@ -23,8 +24,6 @@ from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import Units, declared_units, measured_units, without_dust
 from spaql.learners.law_files import ScoredTree
 from spaql.learners.laws import Laws
-from spaql.plants.problem import constant_actions
-from spaql.trees.edits import constant
 from spaql.trees.tree import Tree
 
 # -- the samples of a stage --------------------------------------------------------------------------------------------
@@ -252,13 +251,10 @@ def _begin(agent: Laws, trials: Trials) -> None:
     states = np.concatenate(seen)
     units = measured_units(agent.searched, states)
     seeds = seeds_of(agent.seed, LAWS_CHOSEN, 0, search.count(CHOICE, 4))
-    trees = [constant(len(agent.searched.state), action) for action in constant_actions(agent.searched)]
-    means = [float(trials.returns(tree, seeds).mean()) for tree in trees]
-    best = int(np.argmax(means))
+    best = best_constant(trials, seeds)
     few = states[np.sort(search.rng.permutation(len(states))[:STATES])]
     state.middle, state.inverse, state.states = units.middle, units.inverse, units.of(few)
-    state.floor = means[best]
-    state.frontier.tidy[1] = ScoredTree(trees[best], means[best])
+    state.floor, state.frontier.tidy[1] = best.mean, best
 
 
 def _planned(agent: Laws, trials: Trials) -> Array:

@@ -13,11 +13,13 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.ground.streams import LAWS_CONFIRMED, LAWS_TAUGHT
-from spaql.laws.lessons import Lessons, model_tree, scores_of
+from spaql.laws.judge import JUDGED_EPISODES
+from spaql.laws.lessons import DRIFT_ROUNDS, Lessons, model_tree, scores_of
 from spaql.laws.search import STATES
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import DUST_SHARE, measured_units
 from spaql.learners.agent import Agent
+from spaql.learners.laws import ENOUGH_EPISODES
 from spaql.plants.answers import begun, steps
 from spaql.plants.chart import HUGE
 from spaql.plants.problem import Finite, Problem
@@ -27,10 +29,7 @@ from spaql.trees.edits import with_variables
 from spaql.trees.tree import Tree, decide
 
 Ask = Callable[[Array], Array]  # an observation (variables,), its action (axes,), both physical
-EPISODES = 32  # of the teacher's closed loop; and as many in which it is judged
-TREE_EPISODES = 200  # in which it is judged, if it is a tree on a compiled plant
-ENVIRONMENT_EPISODES = 8  # of either kind, where the plant is not compiled
-DRIFT_ROUNDS = 2
+EPISODES = 32  # of the teacher's closed loop; and as many in which it is judged, if it is no tree
 DRIFT_LEAVES = 8  # of the trees that drift
 LESSONS_SHARE = 0.1  # of the samples that are left, at most
 
@@ -39,8 +38,8 @@ def lessons_of(trials: Trials, teacher: Any, seed: int) -> tuple[Lessons, Array]
     """What the teacher does, and its returns in the first episodes of the confirmation."""
     problem, rules = trials.problem, rules_of(trials.problem, teacher)
     ask = asked(problem, teacher)
-    episodes = EPISODES if trials.environments is None else ENVIRONMENT_EPISODES
-    judged = TREE_EPISODES if trials.environments is None and rules is not None else episodes
+    episodes = EPISODES if trials.environments is None else ENOUGH_EPISODES
+    judged = JUDGED_EPISODES if trials.environments is None and rules is not None else episodes
     if trials.left is not None:
         room = int(LESSONS_SHARE * trials.left / problem.horizon)
         if room < 2:

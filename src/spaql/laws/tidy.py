@@ -18,6 +18,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.streams import LAWS_POLISHED, LAWS_TIDIED, STAGE_EPISODES
 from spaql.laws.optimisers import CMA
 from spaql.laws.race import MAX_EPISODES, shown_no_worse
+from spaql.laws.search import CHOICE
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import (
     MAX_DIGITS,
@@ -38,7 +39,6 @@ from spaql.trees.edits import with_laws, without
 from spaql.trees.laws import CLIP, ORDERED, THRESHOLD
 from spaql.trees.tree import LEAF, Tree
 
-JUDGED_EPISODES = 512
 SERIES_FACTOR = 8  # times as many, where dozens of trees are judged in turn: luck would carry some of them through
 POLISH_GENERATIONS, POLISH_EPISODES = 12, 48
 POLISH_STEP = 0.15  # relative change of a number
@@ -55,9 +55,9 @@ class Tidying:
         self.units = declared_units(trials.problem) if units is None else units
         self.trials, self.tree, self.tolerance, self.seed = trials, tree, tolerance, seed
         self.rng = np.random.default_rng([seed, number, LAWS_TIDIED])
-        self.many = seeds_of(seed, LAWS_TIDIED, 0, max(2, round(SERIES_FACTOR * JUDGED_EPISODES * effort)))
-        self.judged = self.many[: max(2, round(JUDGED_EPISODES * effort))]
-        self.few = self.judged[: max(1, round(JUDGED_EPISODES // SERIES_FACTOR * effort))]
+        self.many = seeds_of(seed, LAWS_TIDIED, 0, max(2, round(SERIES_FACTOR * CHOICE * effort)))
+        self.judged = self.many[: max(2, round(CHOICE * effort))]
+        self.few = self.judged[: max(1, round(CHOICE // SERIES_FACTOR * effort))]
         self.generations, self.clock = max(1, round(POLISH_GENERATIONS * min(1.0, effort))), number * STAGE_EPISODES
         self.episodes = max(2, round(POLISH_EPISODES * effort))
         self.goal = -math.inf
@@ -96,7 +96,7 @@ class Tidying:
     def prune(self) -> None:
         """Leaves that are never visited go."""
         while self.tree.n_leaves > 1:
-            visits = self.trials.watched(self.tree, self.judged[:JUDGED_EPISODES], 1)[0]  # of more only beginnings
+            visits = self.trials.watched(self.tree, self.judged[:CHOICE], 1)[0]  # of more only beginnings
             idle = np.flatnonzero((self.tree.nodes["feature"] == LEAF) & (visits == 0))
             if len(idle) == 0:
                 return

@@ -23,18 +23,16 @@ from spaql.plants.chart import HUGE
 from spaql.plants.environment import PlantEnv, open_environment
 from spaql.plants.plant import LANES
 from spaql.plants.problem import Problem
-from spaql.training.closed_loop import tree_steps
+from spaql.training.closed_loop import STRETCH, tree_steps
 from spaql.training.lanes import OK, Episodes, Lanes, bad_reward, bad_state, new_lanes, stage_of
 from spaql.training.tree_rollouts import forest_of, run_forest, run_tree
 from spaql.trees.tree import Tree, one_behind_the_other
 
-MOST_AT_ONCE = 4096  # episodes between two checks for Ctrl-C
-PER_WORKER = 8  # the same in an environment, and for each of its worker processes
+PER_WORKER = 8  # episodes between two checks for Ctrl-C in an environment, for each of its worker processes
 MOST_WATCHED = 160_000  # states that are looked at at once
 PLAIN = ("TimeLimit", "OrderEnforcing", "PassiveEnvChecker")  # wrappers that leave steps as they are
 STAGE = 650_000  # episodes of a search for one law, about, with all its effort
 LADDER = 1_500_000  # the same for more laws: one law on the way, several races, tidying
-NO_VISITS = np.empty(0, np.int64)
 
 
 class Spent(Exception):  # noqa: N818  (no error: the budget ends the search)
@@ -89,7 +87,8 @@ class Trials:
         self.tell: Callable[[int], None] = lambda samples: None  # whoever shows how far a search is
         self.reserve = 0  # samples that the search must leave for what comes after it
         self.limit: int | None = None  # `samples` beyond which a part of a search in a slow environment ends
-        self.variables, self.unseen = len(problem.state), np.empty((0, len(problem.state)))
+        self.variables, self.uncounted = len(problem.state), np.empty(0, np.int64)
+        self.unseen = np.empty((0, self.variables))
         self.environments: Environments | None = None
         self.slow = False  # an environment that is none of our plants
         self.twin: Problem | None = None  # the problem with its compiled plant, which can go on from any state
@@ -154,7 +153,7 @@ class Trials:
             return np.array([rollout.total for rollout in rollouts])
         self.check(len(seeds) * horizon)
         returns = np.zeros(len(seeds))
-        self.count(self._run(tree, seeds, horizon, returns, NO_VISITS, self.unseen))
+        self.count(self._run(tree, seeds, horizon, returns, self.uncounted, self.unseen))
         return finite(returns)
 
     def returns_of(self, trees: Sequence[Tree], seeds: Array) -> Array:
@@ -241,7 +240,7 @@ class Trials:
         number, self.reserve = 0, 0
         returns = [np.zeros(0)]
         while self.left:
-            whole = min(self.left // self.problem.horizon, MOST_AT_ONCE)
+            whole = min(self.left // self.problem.horizon, STRETCH)
             if whole:
                 returns.append(self.returns(tree, seeds_of(seed, purpose, number, whole)))
                 number += whole

@@ -34,14 +34,14 @@ from spaql.laws.forecast import (
     within_twice,
 )
 from spaql.laws.in_model import EPISODES, POSTERIOR_SAMPLES
-from spaql.laws.judge import scale_of
+from spaql.laws.judge import best_constant, scale_of
 from spaql.laws.trials import Trials, seeds_of
+from spaql.laws.vector import DUST_SHARE
 from spaql.learners.atlas.atlas_controller import contradiction_of, controller_of, model_at, told_problem
-from spaql.plants.problem import Problem, constant_actions
+from spaql.plants.problem import Problem
 from spaql.policy.digits import counted
 from spaql.policy.evaluation import Evaluation
 from spaql.training.closed_loop import evaluated
-from spaql.trees.edits import constant
 from spaql.trees.tree import Tree, decide
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 LOST = 0.5  # of the way from the best constant action to the mean: an episode below is lost
 LOST_SHARE = 0.02  # of the episodes, above which that is a doubt
 ENOUGH_STEPS = 100  # by laws on the plant, as predicted, after which noise is no doubt
-ROUNDED = 1e-6  # of the mean
 DOUBT = 0.1  # of the same way, by which functions, or model and plant, differ; of the episodes that leave the data
 MOST_LINES = 8  # of what is printed
 MORE = "more samples"
@@ -113,7 +112,7 @@ class Trust:
     def range(self) -> float:
         """From the best constant action to the controller; 0 where that is no more than rounding."""
         gain = self.mean - self.floor
-        return gain if gain > ROUNDED * abs(self.mean) else 0.0
+        return gain if gain > DUST_SHARE * abs(self.mean) else 0.0
 
     @property
     def poor(self) -> str:
@@ -234,9 +233,7 @@ def _trust_in(agent: "Atlas", tree: Tree) -> Trust:
         for believed in within_twice(drawn)
     ]
     at_work(ASKING, 4, 6)
-    still = [constant(len(problem.state), action) for action in constant_actions(problem)]
-    means = [float(Trials(drawn).returns(action, seeds).mean()) for action in still]
-    best = still[int(np.argmax(means))]
+    best = best_constant(Trials(drawn), seeds).tree
     floor = stretches * float(returns_in(drawn, best, agent.seed).mean())  # in the same episodes as the controller
     at = np.clip(_most_doubtful(drawn, tree, states), *declared_of(problem)[:2])
     where = dict(zip((axis.name for axis in problem.state), at.tolist(), strict=True))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spaql.ground.arrays import Array
+from spaql.ground.checks import ROUNDING
 from spaql.plants.problem import Problem
 from spaql.policy.outputs import kept, ranges_of
 from spaql.trees.edits import oblique, simplified
@@ -108,7 +109,6 @@ def everything(tree: Tree) -> Free:
 # of the action's range. `physical` is the same tree as the plant sees it.
 
 ROUNDING_SHARE = 1e-13  # of the numbers that are added: less is not told from zero
-MIN_DEVIATION_SHARE = 1e-9  # of its size: a variable that varies less is taken as constant
 DUST_SHARE = 1e-6  # of the range of the action; of the largest term, where only the sign of a sum counts
 
 
@@ -201,7 +201,7 @@ def looked_at(problem: Problem) -> Array:
 
 def varies(deviation: Array, middle: Array, least: Array | float = 0.0) -> Array:
     """Whether variables vary by more than rounding, and by more than `least`."""
-    alive: Array = deviation > np.maximum(MIN_DEVIATION_SHARE * np.maximum(np.abs(middle), DUST_SHARE), least)
+    alive: Array = deviation > np.maximum(ROUNDING * np.maximum(np.abs(middle), DUST_SHARE), least)
     return alive
 
 
@@ -247,13 +247,10 @@ def reach_of(units: Units) -> Array:
 MAX_DIGITS = 3  # unless a number needs all of them
 
 
-def with_digits(tree: Tree, digits: int, places: Array | None = None) -> Tree:
-    """All numbers with so many digits, or those at some places of `everything`."""
+def with_digits(tree: Tree, digits: int) -> Tree:
+    """All numbers with so many digits."""
     free = everything(tree)
-    v = numbers_of(tree, free)
-    for k in range(len(v)) if places is None else places.tolist():
-        v[k] = float(f"{v[k]:.{digits}g}")
-    return with_numbers(tree, free, v)
+    return with_numbers(tree, free, np.array([float(f"{x:.{digits}g}") for x in numbers_of(tree, free)]))
 
 
 def plain(tree: Tree) -> Tree:

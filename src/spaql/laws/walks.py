@@ -18,7 +18,7 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.laws.environments import Job, Rollout
 from spaql.laws.optimisers import ARS
-from spaql.laws.race import Candidate
+from spaql.laws.race import JUDGED_EPISODES, Candidate
 from spaql.laws.trials import Trials
 from spaql.laws.vector import Free, Units, everything, looked_at, numbers_of, varies, with_numbers
 from spaql.plants.problem import Problem
@@ -30,9 +30,9 @@ NU, ALPHA = 0.2, 0.15  # lengths of directions and steps
 LAST_SHARE = 0.3  # of the samples, in which both shrink to the same share of themselves: a polish
 MIN_DEVIATION_SHARE = 0.01  # of the range that was seen: a variable that varied less is not blown up further
 CUT = 2  # halves of episodes are run; whole ones if the law is no better than a constant action
-GENERATIONS, MOST_WALKS = 20, 6  # that a walk has on average, a third of them at least; that race
+MOST_WALKS = 6  # that race
 MONITORS, MONITOR_SHARE = 14, 0.1  # judgements on the way, a third without progress ends a walk; their share
-JUDGED_EPISODES, START_EPISODES = 20, 4  # the latter for first units
+START_EPISODES = 4  # for first units
 
 
 class Running:

@@ -224,8 +224,7 @@ def _search(agent: "Atlas", n: int, stop: threading.Event) -> None:
     data = state.memory.data(n)
     best = laws_in(problem, model, data, agent.seed, earlier, table, stop=stop, device=agent.device)
     state.tabled = n if best.tree is table else 0
-    scored = ScoredTree(best.tree, float(best.returns.mean()))
-    state.laws = None if state.tabled else Grown(n, scored)
+    state.laws = None if state.tabled else Grown(n, best)
 
 
 def model_at(agent: "Atlas", n: int) -> Model:

@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
+from spaql.ground.checks import ROUNDING
 from spaql.ground.compiling import inlined, kernel
-from spaql.learners.atlas.cells import ROUNDING, Partition
+from spaql.learners.atlas.cells import Partition
 
 AFFINE_RIDGE = 1e-3  # rho of (16) for the affine terms of the base
 RIDGE = 1.0  # rho of (16) for all terms of the base, and for the corrections

@@ -9,7 +9,6 @@ from spaql.ground.compiling import inlined, kernel
 from spaql.trees.tree import LEAF, NODE
 
 NARROW_SIDE = 0.002  # cells thinner than this, in the metric of the data, are not cut
-ROUNDING = 1e-9  # shares of a size below this are rounding
 
 
 class Partition(NamedTuple):

@@ -3,14 +3,15 @@
 Equation numbers: docs/atlas-table.md.
 """
 
-import heapq
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.learners.atlas.cells import ROUNDING
-from spaql.learners.atlas.experience import BEGAN
+from spaql.ground.checks import ROUNDING
+from spaql.learners.atlas.experience import BEGAN, evenly
+from spaql.trees.edits import best_first
 from spaql.trees.tree import LEAF, NODE
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def ending_tree(after: Array, ended: Array, extra: Array) -> tuple[Array, Array,
     ending, reward = np.zeros(len(nodes), np.int64), np.zeros(len(nodes))
     if not ended.any():
         return nodes[:1].copy(), ending[:1].copy(), reward[:1].copy()
-    chosen = np.concatenate([_some(np.flatnonzero(ended)), _some(np.flatnonzero(~ended))])
+    chosen = np.concatenate([evenly(np.flatnonzero(part), ENDING_TRANSITIONS) for part in (ended, ~ended)])
     points, label = after[chosen], ended[chosen].astype(float)
     value = np.zeros(len(after))
     value[ended] = extra
@@ -41,17 +42,21 @@ def ending_tree(after: Array, ended: Array, extra: Array) -> tuple[Array, Array,
     varied = spread > ROUNDING * np.abs(value).max()
     targets = np.column_stack([label, value / spread if varied else label])
     members, used = {0: np.arange(len(chosen))}, 1
-    heap: list[tuple[float, int, int, float]] = []
-    _offer(heap, points, targets, members, 0)
-    while heap and used + 2 <= len(nodes):
-        _, node, feature, cut = heapq.heappop(heap)
-        inside = members.pop(node)
+
+    def offer(node: int) -> tuple[float, tuple[int, float]] | None:
+        return _offer(points[members[node]], targets[members[node]])
+
+    def divide(node: int, split: tuple[int, float]) -> tuple[int, int]:
+        nonlocal used
+        (feature, cut), inside = split, members.pop(node)
         above = points[inside, feature] >= cut
         nodes[node] = (cut, feature, used, used + 1)
-        for child, part in ((used, inside[~above]), (used + 1, inside[above])):
-            members[child] = part
-            _offer(heap, points, targets, members, child)
+        members[used], members[used + 1] = inside[~above], inside[above]
         used += 2
+        return used - 2, used - 1
+
+    for _ in itertools.islice(best_first(0, offer, divide), ENDING_LEAVES - 1):
+        pass
     for node, inside in members.items():
         last = label[inside] == 1.0
         ending[node] = int(2 * last.sum() > len(inside))  # (22)
@@ -59,23 +64,13 @@ def ending_tree(after: Array, ended: Array, extra: Array) -> tuple[Array, Array,
     return nodes[:used].copy(), ending[:used].copy(), reward[:used].copy()
 
 
-def _some(indices: Array) -> Array:
-    """At most ENDING_TRANSITIONS of the indices, evenly spread over time."""
-    n, most = len(indices), ENDING_TRANSITIONS
-    return indices if n <= most else indices[np.arange(most) * n // most]
-
-
-def _offer(
-    heap: list[tuple[float, int, int, float]], points: Array, targets: Array,
-    members: dict[int, Array], node: int
-) -> None:  # fmt: skip
-    """Queue the cut of a node that leaves the least squared error of the targets."""
-    inside = members[node]
-    x, y, n = points[inside], targets[inside], len(inside)
-    error = float(((y - y.mean(axis=0)) ** 2).sum())
+def _offer(x: Array, y: Array) -> tuple[float, tuple[int, float]] | None:
+    """The cut that leaves the least squared error of the targets y: by how much less, the variable, and where."""
+    n, error = len(x), float(((y - y.mean(axis=0)) ** 2).sum())
     if n < 2 or error < ROUNDING:
-        return
-    best = (ROUNDING * error, 0, 0.0)
+        return None
+    most = ROUNDING * error
+    best: tuple[int, float] | None = None
     count = np.arange(1, n)[:, None]
     for j in range(x.shape[1]):
         order = np.argsort(x[:, j], kind="stable")
@@ -86,10 +81,9 @@ def _offer(
         gain -= float((total**2).sum() / n)  # (21)
         gain[np.diff(value) <= 0.0] = -np.inf
         at = int(np.argmax(gain))
-        if gain[at] > best[0]:
-            best = (float(gain[at]), j, float((value[at] + value[at + 1]) / 2))
-    if best[0] > ROUNDING * error:
-        heapq.heappush(heap, (-best[0], node, best[1], best[2]))
+        if gain[at] > most:
+            most, best = float(gain[at]), (j, float((value[at] + value[at + 1]) / 2))
+    return None if best is None else (most, best)
 
 
 # -- start states of episodes in a learned model. Equation numbers: docs/atlas-table.md ------------

@@ -72,11 +72,8 @@ class Experience:
         """At most PLAN_TRANSITIONS, evenly over time; up to a tenth are first steps of episodes."""
         chosen = np.arange(n)
         if n > PLAN_TRANSITIONS:
-            starts = np.flatnonzero(self.flags[:n] & BEGAN)
-            k = min(len(starts), PLAN_TRANSITIONS // 10)
-            starts = starts[np.arange(k) * len(starts) // max(k, 1)]
-            others = PLAN_TRANSITIONS - k
-            chosen = np.union1d(starts, np.arange(others) * n // others)
+            starts = evenly(np.flatnonzero(self.flags[:n] & BEGAN), PLAN_TRANSITIONS // 10)
+            chosen = np.union1d(starts, evenly(chosen, PLAN_TRANSITIONS - len(starts)))
         flags = self.flags[chosen]
         began = np.flatnonzero(flags & BEGAN)
         return Transitions(
@@ -84,6 +81,11 @@ class Experience:
             self.nexts[chosen],
             (flags & TERMINATED) != 0, began if len(began) else np.zeros(1, np.int64), n,
         )  # fmt: skip
+
+
+def evenly(rows: Array, most: int) -> Array:
+    """At most `most` of the rows, evenly over time."""
+    return rows if len(rows) <= most else rows[np.arange(most) * len(rows) // most]
 
 
 def new_memory(d: int, axes: int, room: int = 1024) -> Experience:

@@ -9,10 +9,10 @@ import numpy as np
 from spaql.gp.circles import turns_of
 from spaql.gp.learned_problem import declared_of
 from spaql.ground.arrays import Array
+from spaql.ground.checks import ROUNDING
 from spaql.ground.errors import SpaqlError
 from spaql.learners.atlas.cell_fit import Examples
 from spaql.learners.atlas.cell_model import CellModel, fit_model, leaves_of
-from spaql.learners.atlas.cells import ROUNDING
 from spaql.learners.atlas.experience import Transitions
 from spaql.learners.atlas.support import Guide, Support, support_points
 from spaql.learners.atlas.values import (

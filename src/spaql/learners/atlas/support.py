@@ -16,7 +16,8 @@ from spaql.ground.streams import uniform
 from spaql.learners.atlas.cell_fit import Examples
 from spaql.learners.atlas.cell_model import CellModel, cell_of, leaves_of, predict, width_of
 from spaql.learners.atlas.cells import grow
-from spaql.trees.tree import LEAF
+from spaql.learners.atlas.experience import evenly
+from spaql.trees.tree import LEAF, NODE
 
 SEEN_STATES = 5000  # states, and next states, of the data in the pool, evenly over time
 WANDERINGS = 500  # rollouts of the model with random actions
@@ -62,14 +63,15 @@ def support_points(
     z, after, d = examples.states, examples.nexts, examples.states.shape[1]
     wandered, work = np.zeros((WANDERINGS * WANDERING_STEPS, d)), np.zeros((3, width_of(d)))
     begin = z[np.random.default_rng(key).integers(0, len(z), WANDERINGS)]
-    steps = wander(model, begin, WANDERING_STEPS, HELD_STEPS, np.uint64(key), wandered, work)
-    pool = [_some(z, SEEN_STATES), _some(after, SEEN_STATES), wandered[:steps]]
+    nobody = Guide(np.zeros(0, NODE), np.zeros(0, np.int64), np.zeros(d), np.zeros(d))
+    steps = roll(model, nobody, begin, WANDERING_STEPS, HELD_STEPS, 1.0, np.uint64(key), wandered, work)
+    pool = [evenly(z, SEEN_STATES), evenly(after, SEEN_STATES), wandered[:steps]]
     if guide is not None:
         begin = np.ascontiguousarray(starts[np.arange(GUIDED_ROLLOUTS) % len(starts)])
         length = min(horizon, GUIDED_STEPS)
         guided = np.zeros((GUIDED_ROLLOUTS * length, d))
-        steps = follow(model, guide, begin, length, RANDOM_SHARE, np.uint64(key + 1), guided, work)
-        pool.append(_some(guided[:steps], GUIDED_STATES))
+        steps = roll(model, guide, begin, length, HELD_STEPS, RANDOM_SHARE, np.uint64(key + 1), guided, work)
+        pool.append(evenly(guided[:steps], GUIDED_STATES))
     states = np.concatenate(pool)
     over = model.ending[leaves_of(model.ends, states)] == 1
     going_on = states if over.all() else np.ascontiguousarray(states[~over])
@@ -80,11 +82,6 @@ def support_points(
     points = np.concatenate([alive, gone])
     ended = (np.arange(len(points)) >= len(alive)).astype(np.int64)
     return Support(cells, of_cell, points, ended, *_neighbour_tree(points))
-
-
-def _some(states: Array, most: int) -> Array:
-    """At most `most` of the states, evenly over time."""
-    return states if len(states) <= most else states[np.arange(most) * len(states) // most]
 
 
 def _cover(states: Array, most: int, crowd: float) -> tuple[Array, Array, Array]:
@@ -144,53 +141,33 @@ def _step(model: CellModel, action: int, z: Array, after: Array, seen: Array) ->
 
 
 @kernel
-def wander(
-    model: CellModel, starts: Array, length: int, longest: int, key: np.uint64, states: Array,
-    work: Array
-) -> int:
-    """Rollouts of the model with random actions, each held for 1 to `longest` steps. Next states
-    into `states`; returns how many.
-    """
-    steps, d, actions = 0, starts.shape[1], len(model.features)
-    z, after = work[0, :d], work[1]
-    for i in range(len(starts)):
-        for j in range(d):
-            z[j] = starts[i, j]
-        action, held, drawn = 0, 0, 2 * i * length
-        for _ in range(length):
-            if held == 0:
-                action = int(uniform(key, drawn) * actions)
-                held = 1 + int(uniform(key, drawn + 1) * longest)
-                drawn += 2
-            held -= 1
-            ended = _step(model, action, z, after, states[steps])
-            steps += 1
-            if ended:
-                break
-    return steps
-
-
-@kernel
-def follow(
-    model: CellModel, guide: Guide, starts: Array, length: int, chance: float, key: np.uint64,
-    states: Array,
-    work: Array,
+def roll(
+    model: CellModel, guide: Guide, starts: Array, length: int, longest: int, chance: float, key: np.uint64,
+    states: Array, work: Array,
 ) -> int:  # fmt: skip
-    """Rollouts of an earlier table in the model, with the probability `chance` of a random action.
-    Next states into `states`; returns how many.
+    """Rollouts of the model; next states into `states`; returns how many.
+
+    By the table of the guide, with the probability `chance` of a random action; or, if it has no cells, with random
+    actions, each held for 1 to `longest` steps.
     """
-    steps, d, actions = 0, starts.shape[1], len(model.features)
+    steps, d, actions, guided = 0, starts.shape[1], len(model.features), len(guide.cells) > 0
     z, after, earlier = work[0, :d], work[1], work[2, :d]
     for i in range(len(starts)):
         for j in range(d):
             z[j] = starts[i, j]
+        action, held, drawn = 0, 0, 2 * i * length
         for t in range(length):
-            for j in range(d):
-                earlier[j] = guide.ratio[j] * z[j] + guide.offset[j]
-            drawn = 2 * (i * length + t)
-            action = guide.action[cell_of(guide.cells, earlier)]
-            if uniform(key, drawn) < chance:
-                action = int(uniform(key, drawn + 1) * actions)
+            if guided:
+                for j in range(d):
+                    earlier[j] = guide.ratio[j] * z[j] + guide.offset[j]
+                action, drawn = guide.action[cell_of(guide.cells, earlier)], 2 * (i * length + t)
+                if uniform(key, drawn) < chance:
+                    action = int(uniform(key, drawn + 1) * actions)
+            elif held == 0:
+                action = int(uniform(key, drawn) * actions)
+                held = 1 + int(uniform(key, drawn + 1) * longest)
+                drawn += 2
+            held -= 1
             ended = _step(model, action, z, after, states[steps])
             steps += 1
             if ended:
