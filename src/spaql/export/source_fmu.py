@@ -178,7 +178,7 @@ def _description(about: str, face: ProgramInterface, name: str, token: str, majo
 
 # -- a learned model: the mean of its Gaussian processes, in C, without noise ------------------------------------------
 #
-# As python_form.py writes a model in Python: inputs in units, one function per variable, held in the box of the data.
+# As scalar_form.py writes a model in Python: inputs in units, one function per variable, held in the box of the data.
 
 
 def model_fmu(problem: Problem, plant: ModelPlant, start: Array, dt: float, name: str, major: int) -> dict[str, str]:
