@@ -54,12 +54,13 @@ def _sin_cos(angle: float) -> tuple[float, float]:
     return math.sin(angle), math.cos(angle)
 
 
+EXPONENTIAL: Any = exponential
 OURS: dict[str, Any] = {
-    "np": np, "F": F, "fused": fastmath.fused, "exponential": exponential, "sin_cos": fastmath.sin_cos,
+    "np": np, "F": F, "fused": fastmath.fused, "exponential": EXPONENTIAL, "sin_cos": fastmath.sin_cos,
     "atan2": fastmath.atan2, "exp": fastmath.exp,
 }  # fmt: skip
 PLAIN = OURS | {  # what Python can run, too
-    "fused": _sum, "exponential": types.FunctionType(exponential.py_func.__code__, vars(kernel_sums) | {"fused": _sum}),
+    "fused": _sum, "exponential": types.FunctionType(EXPONENTIAL.py_func.__code__, vars(kernel_sums) | {"fused": _sum}),
     "sin_cos": _sin_cos, "atan2": math.atan2, "exp": math.exp,
 }  # fmt: skip
 _forms: dict[Structure, Plant] = {}
@@ -86,12 +87,10 @@ def in_python(plant: ModelPlant) -> Plant:
     scope = called | {"M": numbers, "S": small}
     started = [*_started(of), f"return ({_start(d)}, f, 0.0)"]
     lines = [*lines, f"return ({listed(n)}f, 1.0 if strays else 0.0), reward, done"]
-    functions = [
-        PlantFunction("reset", function_of(scope, "reset(u0, u1)", started)),
-        PlantFunction("step", function_of(scope, f"step({listed(s)}f, b, {listed(a, c)})", lines)),
-        PlantFunction("observe", function_of({}, f"observe({listed(s)}f, b)", [f"return ({listed(s)})"])),
-    ]
-    return replace(make_plant(*functions, plant.sizes.axes), origin=(in_python, (plant,)))
+    reset = PlantFunction("reset", function_of(scope, "reset(u0, u1)", started))
+    step = PlantFunction("step", function_of(scope, f"step({listed(s)}f, b, {listed(a, c)})", lines))
+    seen = PlantFunction("observe", function_of({}, f"observe({listed(s)}f, b)", [f"return ({listed(s)})"]))
+    return replace(make_plant(reset, step, seen, plant.sizes.axes), origin=(in_python, (plant,)))
 
 
 def _card_form(of: Structure) -> Plant:
