@@ -6,7 +6,7 @@ import pytest
 import spaql
 from spaql.laws import stages
 from spaql.laws.search import FRESH, Search
-from spaql.laws.slow import GRID_SHARE, LOOK_SHARE, REGULATOR_SHARE
+from spaql.laws.slow import LOOK_SHARE, PART_SHARE
 from spaql.laws.stages import Budget
 from spaql.laws.trials import Trials
 from spaql.laws.vector import declared_units
@@ -19,8 +19,8 @@ def test_the_shares_add_up():
     assert pytest.approx(1.0) == stages.SEARCH_SHARE + stages.TIDY_SHARE + stages.CONFIRM_SHARE
     assert 0.0 < stages.STAGE_SHARE < 1.0
     assert 0.0 < stages.RACE_SHARE < stages.CONFIRM_SHARE
-    assert 2.5 * LOOK_SHARE + 1.5 * GRID_SHARE < stages.SEARCH_SHARE  # a walk has room
-    assert REGULATOR_SHARE < stages.SEARCH_SHARE
+    assert 2.5 * LOOK_SHARE + 1.5 * PART_SHARE < stages.SEARCH_SHARE  # a walk has room
+    assert PART_SHARE < stages.SEARCH_SHARE
 
 
 def test_what_the_search_has_used_is_not_there_any_more_and_the_rest_is_kept():
