@@ -132,10 +132,13 @@ def _play(
     costs[0], costs[1], costs[2], costs[3], costs[4] = h * risen, energy, effort, smoothness, speed
 
 
+def undisturbed() -> Case:
+    return Case(np.array([*NUMBERS, *[0.0] * 5]), np.zeros((STEPS, 3)), np.zeros(STEPS))
+
+
 def cases_of(seed: int) -> dict[str, list[list[Case]]]:
     """By share: conditions, each as often as it is repeated."""
-    rng, still = np.random.default_rng(seed), np.zeros((STEPS, 3))
-    usual = Case(np.array([*NUMBERS, *[0.0] * 5]), still, np.zeros(STEPS))
+    rng, usual = np.random.default_rng(seed), undisturbed()
     relative, part = np.linspace(0.75, 1.25, VALUES), np.linspace(0.0, 1.0, VALUES)
 
     def changed(*places: int, values: Array) -> list[list[Case]]:
@@ -145,7 +148,7 @@ def cases_of(seed: int) -> dict[str, list[list[Case]]]:
         return [[usual._replace(numbers=numbers)] for numbers in several]
 
     def noisy(levels: Array) -> list[list[Case]]:
-        drawn = rng.normal(size=(len(levels), REPEATED, *still.shape))
+        drawn = rng.normal(size=(len(levels), REPEATED, *usual.noise.shape))
         return [[usual._replace(noise=level * noise) for noise in some] for level, some in zip(levels, drawn)]  # noqa: B905
 
     model = [case for place in (0, 1, 2, 4) for case in changed(place, values=relative)]
@@ -185,8 +188,7 @@ def played(policy: Policy, condition: Case) -> tuple[Array, Array]:
 
 def nominal(policy: Policy) -> BoardScore:
     """The score of a law tree that was learned on `double_pendulum.board_problem`."""
-    still = Case(np.array([*NUMBERS, *[0.0] * 5]), np.zeros((STEPS, 3)), np.zeros(STEPS))
-    time, *costs = played(policy, still)[0].tolist()
+    time, *costs = played(policy, undisturbed())[0].tolist()
     return BoardScore(plant.score(time, *costs) if time < DT * STEPS else 0.0, time, *costs)
 
 

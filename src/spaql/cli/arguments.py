@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spaql.cli.plant_files import fmu_problem, found_in, function_of, is_python, python_problem, run_of
-from spaql.cli.plant_options import NOTHING, PlantOptions, in_loop
+from spaql.cli.plant_options import NOTHING, PlantOptions, bounds_of, in_loop, parsed
 from spaql.ground.errors import SpaqlError
 from spaql.learners.options import options_of, typed
 from spaql.learners.registry import Card, card_of, learner_class, learners
@@ -196,8 +196,8 @@ def monitor_of(regions: list[str] | None, fallback: str | None, problem: "Proble
     from spaql.export.monitor import Monitor
     from spaql.learners.files import load
 
-    bounds = [text for text in regions if "=" in text]
-    given: Any = dict(_bounds(text) for text in bounds)
+    bounds = [parsed("monitor", text, bounds_of) for text in regions if "=" in text]
+    given: Any = {name: (low, high) for name, low, high in bounds}
     if len(bounds) < len(regions):
         if len(regions) > 1:
             raise SpaqlError(f"--monitor {regions[0]}: give bounds for several variables, or one source alone")
@@ -209,17 +209,6 @@ def monitor_of(regions: list[str] | None, fallback: str | None, problem: "Proble
         if isinstance(error, SpaqlError):
             raise
     return Monitor(given, _baseline(fallback, problem, "--fallback")[1])
-
-
-def _bounds(text: str) -> tuple[str, tuple[float, float]]:
-    name, _, ends = text.rpartition("=")
-    low, colon, high = ends.partition(":")
-    try:
-        if not colon:
-            raise ValueError
-        return name.strip(), (float(low or "-inf"), float(high or "inf"))
-    except ValueError:
-        raise SpaqlError(f"--monitor takes NAME=LOW:HIGH, such as velocity=-6:6, not {text!r}") from None
 
 
 def _takes_nothing(function: Callable[..., Any]) -> bool:

@@ -46,6 +46,7 @@ FORMS = {  # of the options that are parsed here: what they take, and an example
         "target of speed=0:150, hold 30:80",
     ),
     "limit": (RANGE, "current=-8:8"),
+    "monitor": (RANGE, "velocity=-6:6"),
     "trip": (RANGE, "current=-20:20"),
     "noise": ("NAME=NUMBER", "speed=0.5"),
     "delay": ("sensor=STEPS or actuator=STEPS", "actuator=1"),
@@ -151,7 +152,7 @@ def in_loop(
     if plant.ends is not None:
         problem = replace(problem, ends=choice("--ends", plant.ends, ENDS[1:]))
     features = by_name("feature", plant.feature, str)
-    limits = [Limit(*parsed("limit", text, _range)) for text in plant.limit or ()]
+    limits = [Limit(*parsed("limit", text, bounds_of)) for text in plant.limit or ()]
     if plant.trip and plant.trip_cost is None:
         raise SpaqlError("--trip needs --trip-cost too, more than a whole episode can cost; else ending it would pay")
     if not plant.looped and observe is None and reward is None:
@@ -163,12 +164,12 @@ def in_loop(
         memory=[name for text in plant.memory or () for name in names(text)],
         observe=() if observe is None else names(observe),
         noise=by_name("noise", plant.noise, float),
-        delay={what: _whole(steps) for what, steps in by_name("delay", plant.delay, float).items()},
+        delay=by_name("delay", plant.delay, _whole),
         increments=_per_action("increments", plant.increments),
         rates=_per_action("rates", plant.rates),
         interlocks=[parsed("interlock", text, _interlock) for text in plant.interlock or ()],
         limits=limits,
-        trips=[Limit(*parsed("trip", text, _range)) for text in plant.trip or ()],
+        trips=[Limit(*parsed("trip", text, bounds_of)) for text in plant.trip or ()],
         trip_cost=plant.trip_cost,
         reward=reward,
         dt=plant.dt,
@@ -181,22 +182,12 @@ def names(text: str) -> list[str]:
     return [part.strip() for part in re.split(r",(?![^(]*\))", text)]
 
 
-def learners_reference(plant: PlantOptions) -> tuple[list[float] | None, PlantOptions]:
-    """`--reference 0,0,0,0` has been an option of SPAQL-TS, and still is; the rest are signals to follow."""
-    plain = [text for text in plant.reference or () if "=" not in text]
-    signals = [text for text in plant.reference or () if "=" in text]
-    points = [parsed("reference", text, lambda point: list(map(float, point.split(",")))) for text in plain]
-    if len(points) > 1:
-        raise SpaqlError(_wrong("reference", plain[1]))
-    return points[0] if points else None, plant._replace(reference=signals or None)
-
-
 # -- what was typed ----------------------------------------------------------------------------------------------------
 
 Parsed = TypeVar("Parsed")
 
 
-def _wrong(option: str, text: str) -> str:
+def wrong(option: str, text: str) -> str:
     form, example = FORMS[option]
     return f"--{option} takes {form}, such as {example!r}, not {text!r}"
 
@@ -208,7 +199,7 @@ def parsed(option: str, text: str, parse: Callable[[str], Parsed]) -> Parsed:
     except SpaqlError:  # of a text that has the form, but says what cannot be
         raise
     except (ValueError, KeyError) as error:
-        raise SpaqlError(_wrong(option, text)) from error
+        raise SpaqlError(wrong(option, text)) from error
 
 
 def _sides(text: str) -> tuple[str, str]:
@@ -232,7 +223,7 @@ def dotted(text: str) -> tuple[float, float]:
     return number(low), number(high)
 
 
-def _range(text: str) -> tuple[str, float, float]:
+def bounds_of(text: str) -> tuple[str, float, float]:
     name, ends = _sides(text)
     low, high = ends.split(":", 1)
     return name, float(low) if low.strip() else -math.inf, float(high) if high.strip() else math.inf
@@ -274,9 +265,13 @@ def _interlock(text: str) -> "Interlock":
     from spaql.plants.limits import Interlock
 
     variable, side, at, rest = _matched(r"\s*(.+?)\s*([<>])=?\s*([^:<>=]+):(.+)", text)
-    action, low, high = _range(rest)
+    action, low, high = bounds_of(rest)
     threshold = {"above" if side == ">" else "below": float(at)}
     return Interlock(variable, **threshold, action=action, low=low, high=high)
+
+
+def _whole(text: str) -> Any:
+    return int(float(text)) if float(text).is_integer() else float(text)  # 1.5 steps are refused by spaql.loop
 
 
 def by_name(option: str, texts: list[str] | None, parse: Callable[[str], Parsed]) -> dict[str, Parsed]:
@@ -288,10 +283,6 @@ def by_name(option: str, texts: list[str] | None, parse: Callable[[str], Parsed]
             raise SpaqlError(f"--{option} {text}: {name} is given twice")
         values[name] = value
     return values
-
-
-def _whole(steps: float) -> Any:
-    return int(steps) if steps == round(steps) else steps  # 1.5 steps are refused by spaql.loop
 
 
 def _per_action(option: str, texts: list[str] | None) -> float | dict[str, float] | None:

@@ -23,7 +23,7 @@ from spaql.cli.arguments import (
     settings,
 )  # fmt: skip
 from spaql.cli.plant_files import is_python
-from spaql.cli.plant_options import NOTHING, PlantOptions, learners_reference, with_plant
+from spaql.cli.plant_options import NOTHING, PlantOptions, parsed, with_plant, wrong
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import working
 from spaql.learners import registry
@@ -147,7 +147,7 @@ def train(
     elif iterations is None:
         iterations = DEFAULT_ITERATIONS
     callbacks = callbacks_of(checkpoint, every, log, seeds)
-    reference, plant = learners_reference(plant)
+    reference, plant = _learners_reference(plant)
     given = {
         "xi": xi, "lam": lam, "distance": distance, "temperature_rule": temperature_rule, "bootstrap": bootstrap,
         "low": low, "step": step, "lipschitz": lipschitz, "reference": reference,
@@ -181,6 +181,16 @@ def train(
     if not complete:
         print(f"interrupted: {kept_where(runs, out, checkpoint)}", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
+
+
+def _learners_reference(plant: PlantOptions) -> tuple[list[float] | None, PlantOptions]:
+    """`--reference 0,0,0,0` has been an option of SPAQL-TS, and still is; the rest are signals to follow."""
+    plain = [text for text in plant.reference or () if "=" not in text]
+    signals = [text for text in plant.reference or () if "=" in text]
+    points = [parsed("reference", text, lambda point: list(map(float, point.split(",")))) for text in plain]
+    if len(points) > 1:
+        raise SpaqlError(wrong("reference", plain[1]))
+    return points[0] if points else None, plant._replace(reference=signals or None)
 
 
 @command

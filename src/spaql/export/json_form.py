@@ -262,11 +262,11 @@ def _tree(told: Any, variables: int, actions: Continuous | Finite, laws: Any = N
     return tree
 
 
-def _numbers(name: str, told: Any, length: int) -> list[float]:
+def _numbers(name: str, told: Any, length: int, most: float = math.inf) -> list[float]:
     values = _list(name, told, length)
     if len(values) != length:
         raise ValueError(f"{name} must be {length} numbers")
-    return [real(name, value) for value in values]
+    return [real(name, value, -most, most) for value in values]
 
 
 def _laws(told: Any, rows: list[Any], variables: int, actions: Continuous | Finite) -> LeafLaws:
@@ -285,15 +285,9 @@ def _laws(told: Any, rows: list[Any], variables: int, actions: Continuous | Fini
 
 def _law(told: dict[str, Any], outputs: int, variables: int) -> tuple[Array, Array]:
     """Larger numbers would be infinite as soon as they are multiplied by an observation."""
-    gains, offsets = told["gains"], told["offsets"]
-    if not _is_list(gains, outputs) or not all(_is_list(row, variables) for row in gains):
+    rows = _list("the gains of a law", told["gains"], outputs)
+    gains = [_numbers("the gains of a law", row, variables, FAR) for row in rows]
+    if len(gains) != outputs:
         raise ValueError(f"the gains of a law must be {outputs} lists of {variables} numbers")
-    if not _is_list(offsets, outputs):
-        raise ValueError(f"the offsets of a law must be {outputs} numbers")
-    rows = [[real("a gain of a law", gain, -FAR, FAR) for gain in row] for row in gains]
-    constants = [real("an offset of a law", offset, -FAR, FAR) for offset in offsets]
-    return np.array(rows, float).reshape(outputs, variables), np.array(constants, float)
-
-
-def _is_list(told: Any, length: int) -> bool:
-    return isinstance(told, list) and len(told) == length
+    offsets = _numbers("the offsets of a law", told["offsets"], outputs, FAR)
+    return np.array(gains, float).reshape(outputs, variables), np.array(offsets, float)

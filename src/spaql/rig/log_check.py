@@ -204,15 +204,14 @@ def _pieces(
 
 
 def _ranges(described: Description, table: LogTable, pieces: Sequence[LogPiece]) -> None:
-    for j, axis in enumerate(described.state):
-        values = np.concatenate([piece.y[:, j] for piece in pieces])
+    actions = described.actions
+    acting = zip(actions.axis_names, actions.low, actions.high, actions.axis_units, strict=True)
+    columns = [(axis.name, axis.low, axis.high, axis.unit) for axis in described.state]
+    for j, (name, low, high, unit) in enumerate([*columns, *acting]):
+        k = j - len(columns)
+        values = np.concatenate([piece.y[:, j] if k < 0 else piece.u[:, k] for piece in pieces])
         remedy = "widen its range in rig.toml"
-        check_inside(table, axis.name, values, np.full(len(values), True), (axis.low, axis.high), axis.unit, remedy)
-    low, high = described.actions.bounds
-    for j, (name, unit) in enumerate(zip(described.actions.axis_names, described.actions.axis_units, strict=True)):
-        values = np.concatenate([piece.u[:, j] for piece in pieces])
-        remedy = "widen its range in rig.toml"
-        check_inside(table, name, values, np.full(len(values), True), (low[j], high[j]), unit, remedy)
+        check_inside(table, name, values, np.full(len(values), True), (low, high), unit, remedy)
 
 
 def _stuck(described: Description, table: LogTable, pieces: Sequence[LogPiece], notes: list[str]) -> None:

@@ -1,6 +1,5 @@
 """The next trial of a rig: what it runs, what it promises, and whether it is allowed."""
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from spaql.version import __version__
 EXCITED_FOR = (1, 5)  # steps, at least and at most, until the excitation jumps
 WORTH = 0.1  # of the deviation between episodes: a law that promises less beside the fallback is not worth a trial
 AROUND = 0.5  # of the width of what the law sees in the model: so much further it may act
+PROMISED = ("mean", "low", "high", "chance")  # in the file of a trial
 MARGIN = 1.1  # by so much wider than the worst of the promises before
 
 
@@ -196,15 +196,14 @@ def write_trial(described: Description, proposal: Proposal, earlier: int, seed: 
     policy, promise = proposal.policy, proposal.promise
     signals = policy.problem.signals
     assert signals is not None
-    lines = lines_of(described, proposal)
     said: dict[str, Any] = {
         "spaql": __version__, "rig": described.name, "seed": seed, "learned_from": list(proposal.used),
         "why": proposal.why,
         "law": law_text(policy), "steps": described.steps,
-        "mean": None if promise is None else promise.mean, "low": None if promise is None else promise.low,
-        "high": None if promise is None else promise.high, "chance": None if promise is None else promise.chance,
+        **{name: getattr(promise, name, None) for name in PROMISED},
         "fallback": None if proposal.fallback is None else proposal.fallback.mean,
-        "missed": None if proposal.model is None else proposal.model.missed, "region": proposal.region, "lines": lines,
+        "missed": None if proposal.model is None else proposal.model.missed, "region": proposal.region,
+        "lines": lines_of(described, proposal),
     }  # fmt: skip
     write(folder / EXPECTED, json_text(said))
     write(folder / CONTROLLER, policy.to_json())
@@ -213,12 +212,9 @@ def write_trial(described: Description, proposal: Proposal, earlier: int, seed: 
     write(folder / "controller.c", policy.to_c(monitor=monitor))
     write(folder / "controller.st", policy.to_st(monitor=monitor))
     table = drawn(signals.references, described.steps, np.random.default_rng([seed, earlier]))
-    text = io.StringIO()
-    names = ["step", *(reference.name for reference in signals.references)]
-    text.write(",".join(names) + "\n")
-    for t, row in enumerate(table.tolist()):
-        text.write(",".join([str(t), *map(repr, row)]) + "\n")
-    write(folder / PLAN, text.getvalue())
+    rows = [["step", *(reference.name for reference in signals.references)]]
+    rows += [[str(t), *map(repr, row)] for t, row in enumerate(table.tolist())]
+    write(folder / PLAN, "".join(",".join(row) + "\n" for row in rows))
 
 
 def read_plan(trial: RigTrial) -> Array:

@@ -1,7 +1,9 @@
 """What a user would pick instead, trained on our plants: SAC, DQN, PPO and TRPO, from the extra `trpo`."""
 
+import contextlib
 import math
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import gymnasium
@@ -52,18 +54,24 @@ SETTINGS: dict[tuple[str, str], tuple[dict[str, Any], int, int]] = {
 }  # fmt: skip
 
 
+@contextlib.contextmanager
+def _extra_of(algorithm: str) -> Iterator[None]:
+    """Imports inside need the extra."""
+    try:
+        yield
+    except ImportError as error:
+        instead = "pip install 'spaql[trpo]' (the published curves need nothing)"
+        raise SpaqlError(f"{algorithm} needs the extra: {instead}") from error
+
+
 def run_rival(spec: Spec) -> dict[str, Any]:
     """The figures and curves of a run: the mean policy at the first update at or after each checkpoint."""
     problem, algorithm, seed, checkpoints = spec.problem, spec.algorithm, spec.seed, spec.checkpoints
-    try:
+    with _extra_of(algorithm):
         import stable_baselines3
         import torch
         from stable_baselines3.common.callbacks import BaseCallback
         from stable_baselines3.common.env_util import make_vec_env
-    except ImportError as error:
-        raise SpaqlError(
-            f"{algorithm} needs the extra: pip install 'spaql[trpo]' (the published curves need nothing)"
-        ) from error
     if (problem, algorithm) not in SETTINGS:
         there = ", ".join(f"{rival} on {plant}" for plant, rival in SETTINGS)
         raise SpaqlError(f"no settings of {algorithm} for {problem}: there are {there}")
@@ -114,14 +122,12 @@ def train_trpo(problem: str, seed: int, samples: int, episodes: int) -> tuple[Ar
 
     TRPO needs no evaluation rollouts: its learning curve is the return of its training episodes, as in the paper.
     """
-    try:
+    with _extra_of("TRPO"):
         import torch
         from sb3_contrib import TRPO
         from stable_baselines3.common.callbacks import BaseCallback
         from stable_baselines3.common.env_util import make_vec_env
-    except ImportError as error:
-        needed = "pip install 'spaql[trpo]' (the published curves need nothing)"
-        raise SpaqlError(f"TRPO needs the extra: {needed}") from error
+
     class Curve(BaseCallback):
         def __init__(self) -> None:
             super().__init__()
