@@ -52,7 +52,8 @@ def make_report(store: Store, say: Callable[[str], None] | None = None, jobs: in
     for name in ("tables", "figures"):
         make_folder(store.folder / name)
     at_work("making tables")
-    with worker_processes(1, prepare, results) if jobs > 1 and _many(results) else contextlib.nullcontext() as helper:
+    many = sum(map(len, results.parts.values())) >= MANY
+    with worker_processes(1, prepare, results) if jobs > 1 and many else contextlib.nullcontext() as helper:
         tables = tables_of(results)
         written = write_tables(chain(*tables.values()), store.folder / "tables")
         figures = draw_figures(results, store.folder / "figures", say, helper)
@@ -61,10 +62,6 @@ def make_report(store: Store, say: Callable[[str], None] | None = None, jobs: in
     page = store.folder / "report.html"
     write_page(results, tables, figures, page)
     return Report(page, results, tables, figures)
-
-
-def _many(results: Results) -> bool:
-    return sum(len(runs) for runs in results.parts.values()) >= MANY
 
 
 def _forget_older(folder: Path, written: list[Path]) -> None:

@@ -124,7 +124,7 @@ def reproduce(request: Request, progress: bool = True) -> Summary:
             if outcome.interrupted:
                 summary.interrupted = True
                 return summary
-            finished |= _runs_of(store, specs)
+            finished |= {part: [run for spec in specs[part] if (run := store.read(spec)) is not None] for part in stage}
     return summary
 
 
@@ -150,11 +150,6 @@ def usable(store: Store, spec: Spec, repair: bool) -> bool:
             raise
         store.remove(error.path)
         return False
-
-
-def _runs_of(store: Store, specs: Mapping[Part, list[Spec]]) -> dict[Part, list[Run]]:
-    """The finished runs of a stage."""
-    return {part: [run for spec in runs if (run := store.read(spec)) is not None] for part, runs in specs.items()}
 
 
 def _check_extras(parts: Sequence[Part]) -> None:

@@ -131,7 +131,8 @@ def explain(
             console.print(f"{reason}\n", highlight=False, markup=False)
         for part in shown:
             console.print(part, highlight=False)
-        for line in [*(_earned(policy, worth) if listed and worth is not None else ()), *_remarks(policy)]:
+        earned = _earned(policy, worth) if listed and worth is not None else []
+        for line in [*earned, *policy.assurances, *(f"Warning: {note}." for note in policy.notes)]:
             console.print(line, highlight=False, markup=False)
         if guarded is not None:
             console.print(f"Behind its monitor {guarded.line}.", highlight=False, markup=False)
@@ -231,11 +232,6 @@ def _earned(policy: "Policy", worth: "Worth") -> list[str]:
         lines.append(f"  the table   {worth.own.mean:.2f} in the same episodes")
         lines += filter(None, [agreement(policy)])
     return lines
-
-
-def _remarks(policy: "Policy") -> list[str]:
-    """Certificate, proof and warnings."""
-    return [*policy.assurances, *(f"Warning: {note}." for note in policy.notes)]
 
 
 def _plain(

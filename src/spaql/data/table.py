@@ -143,10 +143,6 @@ def read_table(log: Any) -> LogTable:
     raise SpaqlError(f"a log is a .csv or .parquet file or a data frame, not {type(log).__name__}")
 
 
-def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".")[:2])
-
-
 def _read_file(path: Path) -> Any:
     import pandas
 
@@ -178,7 +174,8 @@ def _read_csv(path: Path) -> Any:
     """
     import pandas
 
-    exact = {} if _version(pandas.__version__) >= EXACT_PANDAS else {"float_precision": "round_trip"}
+    version = tuple(map(int, pandas.__version__.split(".")[:2]))
+    exact = {} if version >= EXACT_PANDAS else {"float_precision": "round_trip"}
     raw = path.read_bytes()  # once: a pipe gives its bytes only once
     raw = gzip.decompress(raw) if path.name.lower().endswith(".gz") else raw
     rows = raw.count(b"\n")
@@ -201,7 +198,8 @@ def _read_csv(path: Path) -> Any:
             )
     units = _units_in(first)
     comma = mark != "," and any(_number(field.replace(",", ".")) for row in first for field in row if "," in field)
-    skipped = [_line_of_units(text)] if units else None
+    # the second line that is not blank
+    skipped = [[n for n, line in enumerate(text.splitlines()) if line.strip()][1]] if units else None
     frame = pandas.read_csv(
         io.StringIO(text, newline=""), index_col=False, skipinitialspace=True, low_memory=False, sep=mark,
         decimal="," if comma else ".", skiprows=skipped, **({} if comma else exact),
@@ -219,11 +217,6 @@ def _units_in(rows: list[list[str]]) -> list[str]:
     words = [field.strip() for field in rows[0]]
     numeric = [any(_number(field.replace(",", ".")) for field in row) for row in rows[:2]]
     return [word.strip("[]() ") for word in words] if numeric == [False, True] else []
-
-
-def _line_of_units(text: str) -> int:
-    """The number of the second line that is not blank."""
-    return [n for n, line in enumerate(text.splitlines()) if line.strip()][1]
 
 
 def _read_mdf(path: Path) -> Any:

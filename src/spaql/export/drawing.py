@@ -186,7 +186,8 @@ def to_svg(policy: Policy, share: bool = True) -> str:
         label = escape(", ".join(lines))
         if tree.nodes["feature"][node] != LEAF:
             text = _text(x, at, lines, longest)
-            parts.append(_dot(x, at, label) if small else _test(x, at, widths[node], tall, text, label))
+            dot = f'<circle class="dot" cx="{x:.1f}" cy="{at:.1f}" r="2.5"><title>{label}</title></circle>'
+            parts.append(dot if small else _test(x, at, widths[node], tall, text, label))
         else:
             text = "" if small else _text(x, at, lines, longest, len(lines) - bool(often.get(node)))
             parts.append(_leaf(x, at, widths[node], tall, text, label, colours[node], part[node]))
@@ -247,10 +248,6 @@ def _edges(policy: Policy, place: Layout, y: Array, tall: float, part: Array, sm
                 away = -13 if side == "low" else 13  # the line comes from the other side
                 parts.append(f'<text class="small" x="{x1 + away:.1f}" y="{y1 - 6:.1f}">{answer}</text>')
     return parts
-
-
-def _dot(x: float, y: float, told: str) -> str:
-    return f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="2.5"><title>{told}</title></circle>'
 
 
 def _test(x: float, y: float, wide: float, tall: float, text: str, told: str) -> str:

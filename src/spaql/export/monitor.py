@@ -234,7 +234,9 @@ def _fallback(policy: Policy, given: Any, inputs: tuple[Axis, ...]) -> Side:
     taken, wanted = (problem.measured, problem.actions) if signals is None else (signals.measured, signals.actuator)
     shown, applied = (other.measured, other.actions) if own is None else (own.measured, own.actuator)
     if [axis.name for axis in shown] != [axis.name for axis in taken] or (
-        list(applied.axis_names) != list(wanted.axis_names) or not _same_range(applied, wanted)
+        list(applied.axis_names) != list(wanted.axis_names)
+        or applied.values != wanted.values
+        or not np.array_equal(applied.bounds, wanted.bounds)
     ):
         theirs, ours = (", ".join(axis.name for axis in axes) for axes in (shown, taken))
         raise SpaqlError(f"fallback is a controller of another plant ({theirs}), the law is of {problem.name} ({ours})")
@@ -247,10 +249,6 @@ def _fallback(policy: Policy, given: Any, inputs: tuple[Axis, ...]) -> Side:
             if getattr(own, what) != getattr(signals, what):
                 raise SpaqlError(f"fallback has other {what} than the loop of the law: make it of policy.problem")
     return Side(given, own, tuple(_source(axis, own, inputs) for axis in own.inputs))
-
-
-def _same_range(a: Any, b: Any) -> bool:
-    return bool(a.values == b.values and np.array_equal(a.bounds, b.bounds))
 
 
 def _source(axis: Axis, own: Signals, inputs: Sequence[Axis]) -> int | float:

@@ -61,7 +61,11 @@ ARM = Processor(
 
 def with_sizes(policy: Policy, source: str, monitor: Any, name: str, precision: str) -> str:
     """The C with a line per processor in its first comment."""
-    there = [processor for processor in (AVR, ARM) if _installed(processor)]
+    there = [
+        processor
+        for processor in (AVR, ARM)
+        if shutil.which(f"{processor.prefix}gcc") and shutil.which(processor.simulator[0])
+    ]
     if not there:
         needed = "apt-get install gcc-avr avr-libc simavr gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm"
         raise SpaqlError(f"sizes are measured by compilers and simulators that are not installed: {needed}")
@@ -75,10 +79,6 @@ def with_sizes(policy: Policy, source: str, monitor: Any, name: str, precision: 
         lines.append(f" * {_measured(processor, source, face, name, precision, units)}")
     head, end, rest = source.partition("\n */\n")
     return "\n".join([head, " *", *lines]) + end + rest
-
-
-def _installed(processor: Processor) -> bool:
-    return all(shutil.which(program) for program in (f"{processor.prefix}gcc", processor.simulator[0]))
 
 
 def _measured(

@@ -11,7 +11,6 @@ from spaql.export.monitor import Monitor
 from spaql.gp.learned_problem import FEWEST
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
-from spaql.plants.problem import Problem
 from spaql.plants.references import Reference
 from spaql.policy.digits import counted, number, percent, with_unit
 from spaql.policy.policy import Policy
@@ -78,7 +77,8 @@ def propose(
     fallback = described.fallback(model.problem)
     laws = laws_of(described, model, seed)
     problem = laws.problem  # laws may also see what was applied before, where actions have rates
-    model = RigModel(problem, _more(described, problem), model.missed, model.steps, model.noise, model.edges)
+    more = tuple(axis.name for axis in problem.state if axis.name not in described.sees)
+    model = RigModel(problem, more, model.missed, model.steps, model.noise, model.edges)
     plain = on(problem, fallback)
     assert plain is not None
     candidates = [("new laws", laws)]
@@ -146,10 +146,6 @@ def _check_fallback(
             f"no trial: even {least.name} touches a limit in {percent(least.chance)} of the trials in the model, "
             f"rig.toml allows {percent(described.chance)}: use a safer fallback, add its logs, or allow more (chance)"
         )
-
-
-def _more(described: Description, problem: Problem) -> tuple[str, ...]:
-    return tuple(axis.name for axis in problem.state if axis.name not in described.sees)
 
 
 def _wider(trials: Sequence[RigTrial]) -> float:
