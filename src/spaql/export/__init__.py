@@ -21,8 +21,8 @@ __all__ = ["FORMATS", "export", "form"]
 # used.
 FORMATS = {
     "c": "c:to_c",
-    "python": "python:to_python",
-    "st": "structured_text:to_st",
+    "python": "monitor_runs:to_python",
+    "st": "monitored_st:to_st",
     "plcopen": "structured_text:to_plcopen",
     "json": "json_form:to_json",
     "dot": "drawing:to_dot",
@@ -34,20 +34,12 @@ FORMATS = {
     "dtcontrol": "listings:to_dtcontrol",
 }
 KINDS = ("fmu2", "fmu3", "arduino")  # of packages of several files: see packages.py
-MONITORED = {
-    "c": "monitored_c:to_c",
-    "python": "monitor_runs:to_python",
-    "st": "monitored_st:to_st",
-    "plcopen": "structured_text:to_plcopen",
-}
+MONITORED = ("c", "python", "st", "plcopen")
 
 
-def form(to: str, monitored: bool = False) -> Callable[..., str]:
+def form(to: str) -> Callable[..., str]:
     """The function that writes one of the FORMATS."""
-    choice("to", to, FORMATS)
-    if monitored and to not in MONITORED:
-        raise SpaqlError(f"{to} has no monitor: {', '.join(MONITORED)} have")
-    module, name = (MONITORED if monitored else FORMATS)[to].split(":")
+    module, name = FORMATS[choice("to", to, FORMATS)].split(":")
     writer: Callable[..., str] = getattr(import_module(f"spaql.export.{module}"), name)
     return writer
 
@@ -56,7 +48,9 @@ def export(policy: "Policy", to: str, **options: Any) -> str:
     """The text of a policy in one of the FORMATS; `options` are those of the format."""
     if options.get("monitor", True) is None:
         del options["monitor"]
-    write = form(to, "monitor" in options)
+    write = form(to)
+    if "monitor" in options and to not in MONITORED:
+        raise SpaqlError(f"{to} has no monitor: {', '.join(MONITORED)} have")
     known = list(inspect.signature(write).parameters)[1:]
     for name in options:
         if name not in known:

@@ -1,72 +1,55 @@
-"""C99 source of a policy: nested ifs for people, or constant tables and a loop (c_table.py).
+"""C99 source of a policy, alone or behind a monitor. No memory is allocated and nothing recurses."""
 
-No memory is allocated and nothing recurses. The loop around a law is a struct that holds the memory, with init and
-step.
-"""
+from typing import Any
 
-import math
-import re
-from collections.abc import Callable
-
-from spaql.export import programs
-from spaql.export.c_loop import loop_lines
-from spaql.export.c_table import index_text, table_lines
+from spaql.export.c_law import EXACT_SUMS, PRECISIONS, includes, language_of, law_body, main_lines, precision_note
+from spaql.export.c_loop import helper_lines, loop_lines, loop_step, memory_lines, step_body, unless
 from spaql.export.fixed_point import to_fixed_point
-from spaql.export.heading import (
-    C_WORDS,
-    c_comment,
-    checked_name,
-    double,
-    facts,
-    identifiers,
-    single,
-    single_at_least,
+from spaql.export.heading import C_WORDS, c_comment, checked_name, facts
+from spaql.export.monitor_parts import (
+    ASKED,
+    OUTSIDE,
+    UNUSABLE_INPUT,
+    Sides,
+    monitor_facts,
+    sides_of,
+    written,
 )
+from spaql.export.programs import Language, Step, indented
 from spaql.export.sizes import with_sizes
 from spaql.ground.checks import choice, flag
 from spaql.ground.errors import SpaqlError
 from spaql.policy.policy import Policy
-from spaql.trees.laws import THRESHOLD, LeafLaws
-from spaql.trees.regions import deepest_level, steps_of
-from spaql.trees.tree import Tree
-
-PRECISIONS = ("double", "single", "fixed")
-FEW_LEAVES = 64  # up to here nested ifs, beyond a table
-FEW_VALUES = 8  # ordered actions that are compared one by one; more stand in an array
-DEEPEST = 120  # C99 promises 127 nested blocks
-OF_MATH_H = re.compile(r"\bINFINITY\b|\b(a?(sin|cos|tan)|atan2|tanh|exp|log|sqrt|fabs|fmin|fmax)f?\(")
-NAMES = {"abs": "fabs", "min": "fmin", "max": "fmax"}  # of functions, where they are others than in formulas
-# sums without multiply-adds, which would differ from the policy in the last bit
-EXACT_SUMS = (
-    "/* the products of weighted sums are rounded before they are added, as in the policy */",
-    "#if defined(__clang__)",
-    "#pragma STDC FP_CONTRACT OFF",
-    "#elif defined(__GNUC__)",
-    '#pragma GCC optimize ("-ffp-contract=off")',
-    "#endif",
-    "",
-)
 
 
 def to_c(
     policy: Policy, precision: str = "double", name: str = "controller", form: str = "auto", main: bool = False,
-    sizes: bool = False,
+    sizes: bool = False, monitor: Any = None,
 ) -> str:  # fmt: skip
     """C99 source with `void controller(const double *obs, double *action)`, or of floats, or of integers alone.
 
     `precision`: "double", "single", or "fixed" (fixed_point.py). `form`: "ifs", "table", or "auto": ifs up to 64
     leaves. `main`: also a program that reads observations and prints actions.
     `sizes`: measured flash, RAM and time on an AVR and a Cortex-M, in the comment.
+    `monitor`: a `spaql.Monitor`; then with `controller_init`, `_step`, `_request` and `_reset`, all of a
+    `controller_memory`.
     """
     flag("main", main)
     checked_name(name, C_WORDS)
-    tree, signals = policy.rules, policy.problem.signals
-    if choice("precision", precision, PRECISIONS) == "fixed":
+    if choice("precision", precision, PRECISIONS) == "fixed" and monitor is None:
         if main or form == "table":
             raise SpaqlError("precision='fixed' goes with neither main nor form='table'")
         text = to_fixed_point(policy, name)
-        return with_sizes(policy, text, None, name, precision) if flag("sizes", sizes) else text
-    language = language_of(name, precision)
+    else:
+        how = name, precision, form, main
+        lines = _alone(policy, *how) if monitor is None else _monitored(sides_of(policy, monitor), *how)
+        text = "\n".join(lines) + "\n"
+    return with_sizes(policy, text, monitor, name, precision) if flag("sizes", sizes) else text
+
+
+def _alone(policy: Policy, name: str, precision: str, form: str, main: bool) -> list[str]:
+    """A law, and the loop around it: a struct that holds the memory, with init and step."""
+    tree, signals, language = policy.rules, policy.problem.signals, language_of(name, precision)
     body = law_body(policy, name, precision, form)
     signature = f"void {name}(const {language.real} *obs, {language.real} *action)"
     lines = [*c_comment([*facts(policy), *precision_note(tree, precision)]), *includes(body, main)]
@@ -78,149 +61,149 @@ def to_c(
     if main:
         taken = len(policy.problem.measured) if signals is None else len(signals.inputs)
         lines += ["", *main_lines(taken, tree.actions.shape[1], signals is not None, name, language.real)]
-    text = "\n".join(lines) + "\n"
-    return with_sizes(policy, text, None, name, precision) if flag("sizes", sizes) else text
+    return lines
 
 
-def law_body(policy: Policy, name: str, precision: str, form: str) -> list[str]:
-    """The statements of the function of the law, as nested ifs or as a table."""
-    choice("form", form, ("auto", "ifs", "table"))
-    tree, language = policy.rules, language_of(name, precision)
-    if form == "auto":
-        form = "ifs" if tree.n_leaves <= FEW_LEAVES else "table"
-    if form == "ifs" and deepest_level(tree) > DEEPEST:
-        raise SpaqlError(f"the tree is too deep for nested ifs in C ({deepest_level(tree)} levels): use form='table'")
-
-    def cut(node: int) -> str:
-        value = float(tree.nodes["cut"][node])
-        at = single_at_least(value) if precision == "single" else value
-        return "INFINITY" if math.isinf(at) else language.literal(at)  # a test that only infinity passes
-
-    if form == "ifs":
-        return _ifs(policy, name, language, cut)
-    return _table(policy, language, cut)
+# -- two controllers behind a monitor ----------------------------------------------------------------------------------
+#
+#     init       the law acts
+#     step       the law, while it may; else, and from then on, the fallback
+#     request    the fallback acts from the next step on
+#     reset      the law acts again from the next step on, if it may
 
 
-def language_of(name: str, precision: str) -> programs.Language:
-    """C as the functions around `name` write it."""
-    real = "float" if choice("precision", precision, ("double", "single")) == "single" else "double"
-    f = "f" if real == "float" else ""
-    return programs.Language(
-        real=real,
-        functions=programs.calls(lambda function: NAMES.get(function, function) + f),
-        literal=(lambda value: single(value) + "f") if f else double,
-        put="{} = {};",
-        let=f"{real} {{}} = {{}};",
-        heads=programs.BRACES,
-        limited=f"{name}_limited({{}}, {{}}, {{}})",
-        chosen="{} ? {} : {}",
-        usable=f"{name}_usable({{}})",
-        both=" && ",
-        true="1",
-        unless="{} || !({})",
-        register="memory->{}",
-        clipped="score < {0} ? {0} : score > {1} ? {1} : score <= {1} ? score : {2}",  # NaN is not
-    )
+def _monitored(sides: Sides, name: str, precision: str, form: str, main: bool) -> list[str]:
+    language = language_of(name, precision)
+    real = language.real
+    parts = {"law": sides.law, "fallback": sides.fallback}
+    bodies = {part: law_body(written(side), f"{name}_{part}", precision, form) for part, side in parts.items()}
+    steps: dict[str, Step] = {}
+    for part, side in parts.items():
+        if side.signals is not None:
+            given = side.inputs("input[{}]", language.literal)
+            steps[part] = loop_step(side.signals, f"{name}_{part}", language, given)
+    statements = [line for body in bodies.values() for line in body]
+    lines = [
+        *c_comment([*monitor_facts(sides, "{}[{}]", f"{name}_reset"), *precision_note(sides.policy.rules, precision)]),
+        *includes(statements, main), *EXACT_SUMS,
+        *(line for part, step in steps.items() for line in [*memory_lines(step, f"{name}_{part}", real), ""]),
+        *_c_memory(sides, steps, name, real), "",
+        f"void {name}_init({name}_memory *memory);",
+        f"void {name}_request({name}_memory *memory);",
+        f"void {name}_reset({name}_memory *memory);",
+        f"void {name}_step({name}_memory *memory, const {real} *input, {real} *output);", "",
+    ]  # fmt: skip
+    for part, body in bodies.items():
+        lines += [f"static void {name}_{part}(const {real} *obs, {real} *action)", "{", *body, "}", ""]
+    words = sides.seen(C_WORDS | {"obs", name})
+    sums, tests = sides.region.conditions(words, sides.sums(), language.literal, real == "float")
+    used = [j for j, word in enumerate(words) if any(word in test.split(" ") for test in [*sums, *tests])]
+    lines += [f"static int {name}_inside(const {real} *obs)", "{"]
+    lines += [f"    const {real} {words[j]} = obs[{j}];" for j in used]
+    lines += [f"    const {real} {word} = {total};" for word, total in zip(sides.sums(), sums, strict=True)]
+    lines += ["", "    return " + "\n        && ".join(tests) + ";", "}", ""]
+    lines += helper_lines(list(steps.values()), name, language, usable=True)
+    lines += _c_law_step(sides, steps, name, language)
+    if "fallback" in steps and sides.fallback.signals is not None:
+        own = f"{name}_fallback"
+        lines.append(f"static void {own}_step({own}_memory *memory, const {real} *input, {real} *output)")
+        lines += [*step_body(sides.fallback.signals, steps["fallback"], own, language), ""]
+    lines += _c_switch(sides, steps, name, language)
+    return lines + (["", *main_lines(len(sides.inputs), len(sides.outputs), True, name, real)] if main else [])
 
 
-def precision_note(tree: Tree, precision: str) -> list[str]:
-    if precision == "double":
-        return []
-    rounded = "decides as the policy does for every observation that is a float."
-    if tree.laws is not None:
-        rounded = "laws are rounded, and states very near to a weighted test or to another action may be decided as "
-        rounded += "their neighbours are."
-    elif tree.oblique:
-        rounded = "weighted sums are rounded, so that states very near to such a test may go to its other side."
-    return [f"Single precision: {rounded}"]
-
-
-def includes(body: list[str], main: bool) -> list[str]:
-    math_h = ["#include <math.h>"] if any(OF_MATH_H.search(line) for line in body) else []
-    headers = math_h + (["#include <stdio.h>"] if main else [])
-    return ["", *headers, ""] if headers else [""]
-
-
-# -- a table, and nested ifs -------------------------------------------------------------------------------------------
-
-
-def _table(policy: Policy, language: programs.Language, cut: Callable[[int], str]) -> list[str]:
-    """It reads variables by their number: features stand behind what is observed."""
-    body = table_lines(policy.rules, language, cut)
-    if policy.problem.features is None:
-        return body
-    d, raw = len(policy.problem.state), len(policy.problem.measured)
-    words = [f"seen[{j}]" for j in range(d)]
-    filled = [f"    {words[j]} = obs[{j}];" for j in range(raw)]
-    filled += [f"    {words[j]} = {text};" for j, text in programs.formulas_of(policy, language, words, every=True)]
-    body = [re.sub(r"\bobs\[", "seen[", line) for line in body]
-    first = next(k for k, line in enumerate(body) if "while (" in line)
-    return [f"    {language.real} seen[{d}];", *body[:first], *filled, "", *body[first:]]
-
-
-def _ifs(policy: Policy, name: str, language: programs.Language, cut: Callable[[int], str]) -> list[str]:
-    tree, literal, real = policy.rules, language.literal, language.real
-    own = {"score", "best", "value"} if tree.laws is not None else set()
-    words = identifiers(policy.words.names, C_WORDS | {"obs", "action", name} | own)
-    outputs = [f"action[{axis}]" for axis in range(tree.actions.shape[1])]
-
-    def stepped(laws: LeafLaws, leaf: int) -> list[str]:
-        values = [literal(value) for value in laws.values.tolist()]
-        if laws.kind == THRESHOLD:
-            score, cut = programs.score_text(laws, leaf, 0, words, literal, False), literal(steps_of(laws, leaf)[0][0])
-            return [f"action[0] = {score} >= {cut} ? {values[-1]} : {values[0]};"]
-        chain = "".join(f"score >= {literal(float(k))} ? {values[k]} : " for k in range(len(values) - 1, 0, -1))
-        many = len(values) > FEW_VALUES
-        chosen = f"value[{index_text(len(values), literal)}]" if many else f"{chain}{values[0]}"
-        score = programs.score_text(laws, leaf, 0, words, literal)
-        return [f"score = {score} + {literal(0.5)};", f"action[0] = {chosen};"]
-
-    raw, used = len(policy.problem.measured), programs.needed(policy)
-    read = [f"    const {real} {word} = obs[{j}];" for j, word in enumerate(words[:raw]) if j in used]
-    read += [f"    const {real} {words[j]} = {text};" for j, text in programs.formulas_of(policy, language, words)]
-
-    def leaf_of(leaf: int) -> list[str]:
-        return programs.leaf_lines(tree, leaf, words, outputs, language, stepped)
-
-    body = programs.nested(tree, programs.BRACES, 1, leaf_of, programs.condition_of(tree, words, language, cut))
-    needed_words = ("best", "score") if tree.laws is not None else ()
-    declared = [f"    {real} {word};" for word in needed_words if any(f"    {word} = " in line for line in body)]
-    if tree.laws is not None and any("value[" in line for line in body):
-        values = ", ".join(map(literal, tree.laws.values.tolist()))
-        declared.append(f"    static const {real} value[{len(tree.laws.values)}] = {{{values}}};")
-    return [*(read or ["    (void)obs;"]), *declared, "", *body]
-
-
-def main_lines(taken: int, axes: int, remembers: bool, name: str, real: str) -> list[str]:
-    """Reads numbers until there are no more; what is left of an incomplete row is an error."""
-    about = "reads one observation per line, prints one action per line."
-    given, shown, begin, call = "obs", "action", list[str](), f"{name}(obs, action);"
-    if remembers:
-        about = "reads the inputs of an episode, one step per line, prints what is applied."
-        given, shown = "input", "output"
-        begin = programs.indented([f"{name}_memory memory;", "", f"{name}_init(&memory);"])
-        call = f"{name}_step(&memory, input, output);"
-    scan, value = ("%f", f"(double){shown}[j]") if real == "float" else ("%lf", f"{shown}[j]")
+def _c_memory(sides: Sides, steps: dict[str, Step], name: str, real: str) -> list[str]:
+    kept = [f"    {real} last[{len(sides.outputs)}]; /* what was applied */"]
+    kept += ["    int fresh; /* whoever acts begins */"]
     return [
-        f"/* For tests: {about} */",
-        "int main(void)",
+        "typedef struct {",
+        f"    int fallback; /* 1: the fallback acts, until {name}_reset */",
+        "    int cause; /* why it took over last */",
+        "    unsigned long trips; /* how often it has taken over */",
+        *(kept if sides.remembers else []),
+        *(f"    {name}_{part}_memory of_{part};" for part in steps),
+        f"}} {name}_memory;",
+    ]
+
+
+def _c_law_step(sides: Sides, steps: dict[str, Step], name: str, language: Language) -> list[str]:
+    """Returns why the law must not act, or 0."""
+    real = language.real
+    if sides.law.signals is not None:
+        head = f"static int {name}_law_step({name}_law_memory *memory, const {real} *input, {real} *output)"
+        body = step_body(sides.law.signals, steps["law"], f"{name}_law", language, f"{name}_inside")
+        return [head, *body, ""]
+    return [
+        f"static int {name}_law_step(const {real} *input, {real} *output)",
         "{",
-        f"    {real} {given}[{taken}];",
-        f"    {real} {shown}[{axes}];",
-        "    int read = 0;",
-        *begin,
+        f"    for (int j = 0; j < {len(sides.inputs)}; j++) {{",
+        *indented(unless(f"{name}_usable(input[j])", UNUSABLE_INPUT)),
+        "    }",
+        *unless(f"{name}_inside(input)", OUTSIDE),
+        f"    {name}_law(input, output);",
+        "    return 0;",
+        "}",
         "",
-        f'    while (scanf("{scan}", &{given}[read]) == 1) {{',
-        "        read++;",
-        f"        if (read == {taken}) {{",
-        f"            {call}",
-        f"            for (int j = 0; j < {axes}; j++) {{",
-        f'                printf("%s%.17g", j > 0 ? " " : "", {value});',
-        "            }",
-        '            printf("\\n");',
-        "            read = 0;",
+    ]
+
+
+def _c_switch(sides: Sides, steps: dict[str, Step], name: str, language: Language) -> list[str]:
+    def anew(part: str) -> list[str]:
+        """Whoever takes over begins as at its first step, but knows what was applied last."""
+        if not sides.remembers:
+            return []
+        place, begun = f"memory->of_{part}", list[str]()
+        if part in steps:
+            step = steps[part]
+            carried = {word: f"memory->last[{j}]" for word, j in step.carried.items()}
+            begun = [f"{place}.{word} = {carried.get(word, value)};" for word, value in step.registers.items()]
+            begun.append(f"{place}.started = 0;")
+        return ["if (memory->fresh) {", *indented([*begun, "memory->fresh = 0;"]), "}"]
+
+    real = language.real
+    own = {part: f"&memory->of_{part}, " if part in steps else "" for part in ("law", "fallback")}
+    fallback = f"{name}_fallback{'_step' if 'fallback' in steps else ''}"
+    last = [f"memory->last[{j}] = {language.literal(value)};" for j, value in enumerate(sides.first)]
+    kept = [f"memory->last[{j}] = output[{j}];" for j in range(len(sides.outputs))]
+    return [
+        f"static void {name}_trip({name}_memory *memory, int cause)",
+        "{",
+        *indented(["memory->fallback = 1;", "memory->cause = cause;", "memory->trips++;"]),
+        *(["    memory->fresh = 1;"] if sides.remembers else []),
+        "}",
+        "",
+        f"void {name}_init({name}_memory *memory)",
+        "{",
+        *indented(["memory->fallback = 0;", "memory->cause = 0;", "memory->trips = 0;"]),
+        *(indented([*last, "memory->fresh = 1;"]) if sides.remembers else []),
+        "}",
+        "",
+        f"void {name}_request({name}_memory *memory)",
+        "{",
+        *indented(["if (!memory->fallback) {", f"    {name}_trip(memory, {ASKED});", "}"]),
+        "}",
+        "",
+        f"void {name}_reset({name}_memory *memory)",
+        "{",
+        *indented(["if (memory->fallback) {", "    memory->fallback = 0;"]),
+        *(["        memory->fresh = 1;"] if sides.remembers else []),
+        "    }",
+        "}",
+        "",
+        f"void {name}_step({name}_memory *memory, const {real} *input, {real} *output)",
+        "{",
+        "    if (!memory->fallback) {",
+        "        int cause;",
+        *indented(anew("law"), 2),
+        f"        cause = {name}_law_step({own['law']}input, output);",
+        "        if (cause != 0) {",
+        f"            {name}_trip(memory, cause);",
         "        }",
         "    }",
-        "    return feof(stdin) && read == 0 ? 0 : 1;",
+        "    if (memory->fallback) {",
+        *indented(anew("fallback"), 2),
+        f"        {fallback}({own['fallback']}input, output);",
+        "    }",
+        *(indented(kept) if sides.remembers else []),
         "}",
     ]

@@ -4,7 +4,7 @@ monitor = spaql.Monitor(region={"angle": (-0.3, 0.3)}, fallback=spaql.pid(proble
 policy.to_c(monitor=monitor)
 
 The switch is latched: what has taken over acts until a reset. Whoever takes over begins as at its first step, but knows
-what was applied last. What it looks like in a language: monitored_c.py; how often it acts: monitor_runs.py.
+what was applied last. What it looks like in a language: c.py; how often it acts: monitor_runs.py.
 """
 
 import math

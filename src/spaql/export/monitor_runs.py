@@ -1,4 +1,5 @@
-"""Two controllers behind a monitor in Python (see monitored_c.py), and episodes: what is exported is what runs."""
+"""A policy in Python, alone or behind a monitor (see c.py), and episodes of the latter: what is exported is what runs.
+"""
 
 from collections import Counter as Counts
 from collections.abc import Callable
@@ -7,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from spaql.export.heading import PYTHON_WORDS, checked_name
+from spaql.export.heading import PYTHON_WORDS, checked_name, facts
 from spaql.export.monitor_parts import (
     ASKED,
     CAUSES,
     OUTSIDE,
     UNUSABLE_INPUT,
-    AnyMonitor,
     Sides,
     measured_names,
     monitor_facts,
@@ -21,7 +21,7 @@ from spaql.export.monitor_parts import (
     written,
 )
 from spaql.export.programs import Step
-from spaql.export.python import LANGUAGE, imports, law_function, loop_step, memory_text, step_body
+from spaql.export.python import LANGUAGE, imports, law_function, loop_lines, loop_step, memory_text, step_body
 from spaql.ground.arrays import Array
 from spaql.ground.checks import numbers
 from spaql.ground.progress import EPISODES, working
@@ -34,12 +34,20 @@ from spaql.policy.policy import Policy
 from spaql.training.closed_loop import Acts, played
 
 
-def to_python(policy: Policy, monitor: AnyMonitor, name: str = "controller") -> str:
-    """Source of `controller_init()`, `_step(memory, inputs)`, `_request(memory)` and `_reset(memory)`."""
+def to_python(policy: Policy, name: str = "controller", monitor: Any = None) -> str:
+    """Source of `controller(obs)`, which returns a number, or a tuple where the action has several axes.
+
+    Nested ifs, or a table where they would be too deep for Python. Behind a `monitor`, source of `controller_init()`,
+    `_step(memory, inputs)`, `_request(memory)` and `_reset(memory)`.
+    """
     checked_name(name, PYTHON_WORDS)
-    sides = sides_of(policy, monitor)
-    written(sides.fallback)
-    return python_of(sides, name)
+    if monitor is not None:
+        sides = sides_of(policy, monitor)
+        written(sides.fallback)
+        return python_of(sides, name)
+    comment, signals = [f"# {line}".rstrip() for line in facts(policy)], policy.problem.signals
+    law, around = law_function(policy, name), [] if signals is None else loop_lines(signals, name)
+    return "\n".join([*comment, "", *imports(law), "", *law, *around]) + "\n"
 
 
 def python_of(sides: Sides, name: str = "controller") -> str:

@@ -1,13 +1,13 @@
-"""Two controllers behind a monitor in Structured Text: see monitored_c.py."""
+"""A policy in Structured Text, alone or behind a monitor (see c.py)."""
 
 from collections.abc import Callable
+from typing import Any
 
-from spaql.export.heading import ST_WORDS, checked_name, identifiers, labelled
+from spaql.export.heading import ST_WORDS, checked_name, facts, identifiers, labelled
 from spaql.export.monitor_parts import (
     ASKED,
     OUTSIDE,
     UNUSABLE_INPUT,
-    AnyMonitor,
     Side,
     Sides,
     monitor_facts,
@@ -19,14 +19,27 @@ from spaql.export.structured_text import LANGUAGE, arguments, clean, law_block, 
 from spaql.policy.policy import Policy
 
 
-def to_st(policy: Policy, monitor: AnyMonitor, name: str = "controller") -> str:
-    """A FUNCTION_BLOCK with the inputs `request` and `reset`, and the outputs `fallback`, `trips` and `cause`."""
+def to_st(policy: Policy, name: str = "controller", monitor: Any = None) -> str:
+    """A FUNCTION_BLOCK with one LREAL input per variable and one LREAL output per axis of the action.
+
+    Behind a `monitor` also with the inputs `request` and `reset`, and the outputs `fallback`, `trips` and `cause`.
+    """
     checked_name(name, ST_WORDS, fold=True)
-    sides = sides_of(policy, monitor)
-    lines = [f"(* {clean(line)} *)" if line else "" for line in monitor_facts(sides, reset="reset")]
+    sides = None if monitor is None else sides_of(policy, monitor)
+    comment = facts(policy, interface=False) if sides is None else monitor_facts(sides)
+    lines = [f"(* {clean(line)} *)" if line else "" for line in comment]
+    if sides is not None:
+        return "\n".join([*lines, *_monitored(sides, name)]) + "\n"
+    block, inputs, outputs = law_block(policy, name)
+    signals = policy.problem.signals
+    around = [] if signals is None else loop_block(signals, name, inputs, outputs)[0]
+    return "\n".join([*lines, "", *block, *around]) + "\n"
+
+
+def _monitored(sides: Sides, name: str) -> list[str]:
     words = sides.seen(ST_WORDS | {f"{name}_inside".casefold()}, fold=True)
     sums, tests = sides.region.conditions(words, sides.sums(), st_literal)
-    lines += ["", f"FUNCTION {name}_inside : BOOL", "VAR_INPUT", *(f"    {word} : LREAL;" for word in words), "END_VAR"]
+    lines = ["", f"FUNCTION {name}_inside : BOOL", "VAR_INPUT", *(f"    {word} : LREAL;" for word in words), "END_VAR"]
     lines += ["VAR", *(f"    {word} : LREAL;" for word in sides.sums()), "END_VAR"] if sums else []
     lines += [f"{word} := {total};" for word, total in zip(sides.sums(), sums, strict=True)]
     lines += [f"{name}_inside := {' AND '.join(tests)};", "END_FUNCTION"]
@@ -44,7 +57,7 @@ def to_st(policy: Policy, monitor: AnyMonitor, name: str = "controller") -> str:
             block, seen, decided = loop_block(side.signals, own, seen, decided, True, guard)
             lines += block
         lines_of[part] = f"{own}_loop" if side.signals is not None else own, seen, decided
-    return "\n".join([*lines, *_st_switch(sides, lines_of, name, inside)]) + "\n"
+    return [*lines, *_st_switch(sides, lines_of, name, inside)]
 
 
 LOOPS = ("", "_loop")  # how blocks are called

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from spaql.export import programs
-from spaql.export.heading import PYTHON_WORDS, checked_name, double, facts, identifiers
+from spaql.export.heading import PYTHON_WORDS, double, identifiers
 from spaql.export.monitor_parts import OUTSIDE, UNUSABLE_INPUT
 from spaql.ground.checks import FAR
 from spaql.plants.formulas import PYTHON
@@ -32,19 +32,6 @@ LANGUAGE = programs.Language(
     register='memory["{}"]',
     functions=PYTHON.functions,
 )
-
-
-def to_python(policy: Policy, name: str = "controller") -> str:
-    """Source of `controller(obs)`, which returns a number, or a tuple where the action has several axes.
-
-    Nested ifs, or a table where they would be too deep for Python.
-    """
-    checked_name(name, PYTHON_WORDS)
-    comment = [f"# {line}".rstrip() for line in facts(policy)]
-    signals = policy.problem.signals
-    around = [] if signals is None else loop_lines(signals, name)
-    law = law_function(policy, name)
-    return "\n".join([*comment, "", *imports(law), "", *law, *around]) + "\n"
 
 
 def law_function(policy: Policy, name: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""A policy as a function block in Structured Text, the Pascal-like language of IEC 61131-3 for PLCs.
+"""A law as a function block in Structured Text, the Pascal-like language of IEC 61131-3 for PLCs.
 
 The loop around a law is a second function block, which holds the memory and calls the law.
 """
@@ -12,10 +12,8 @@ from xml.sax.saxutils import escape, quoteattr
 from spaql.export import export, programs
 from spaql.export.heading import (
     ST_WORDS,
-    checked_name,
     choices_text,
     double,
-    facts,
     identifiers,
     labelled,
     range_text,
@@ -61,17 +59,6 @@ LANGUAGE = programs.Language(
     functions=programs.calls(str.upper) | {"log": "LN({})", "tanh": TANH},
     clipped="LIMIT({0}, SEL(score = score, {2}, score), {1})",  # NaN is not equal to itself
 )
-
-
-def to_st(policy: Policy, name: str = "controller") -> str:
-    """A FUNCTION_BLOCK with one LREAL input per variable and one LREAL output per axis of the action."""
-    checked_name(name, ST_WORDS, fold=True)
-    lines = [f"(* {clean(line)} *)" if line else "" for line in facts(policy, interface=False)]
-    block, inputs, outputs = law_block(policy, name)
-    lines += ["", *block]
-    if policy.problem.signals is not None:
-        lines += loop_block(policy.problem.signals, name, inputs, outputs)[0]
-    return "\n".join(lines) + "\n"
 
 
 def law_block(policy: Policy, name: str) -> tuple[list[str], list[str], list[str]]:
