@@ -8,11 +8,13 @@ import inspect
 import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
 
 from spaql.ground.interrupts import interrupted, keep_from_now_on
+from spaql.ground.writing import kept, write_whole
 from spaql.version import __version__
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
@@ -110,6 +112,14 @@ def command(function: Command, group: typer.Typer = app) -> Command:
 
     group.command(cls=OneCommand, help=laid_out(inspect.getdoc(function) or ""))(run)
     return function
+
+
+def write_out(out: Path, text: str) -> None:
+    """At the end of long work: what cannot be written there is kept among the temporary files, which is an error."""
+    unwritten = kept(out.parent, lambda folder: write_whole(folder / out.name, lambda file: file.write(text.encode())))
+    if unwritten is not None:
+        raise unwritten
+    print(f"wrote {out}", file=sys.stderr)
 
 
 def _version(asked: bool) -> None:

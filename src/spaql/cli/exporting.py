@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from spaql.cli.app import AsJson, command
+from spaql.cli.app import AsJson, command, write_out
 from spaql.cli.arguments import Fallback, GivenProblem, Monitored, monitor_of, plant_of, policy_in
 from spaql.cli.explain import File, Form, Laws, Proven, Step, check_forms, formed, read_policy
 from spaql.cli.plant_options import NOTHING, by_name, dotted, number, parsed
 from spaql.export import FORMATS, KINDS, MONITORED
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import working
-from spaql.ground.writing import check_file, kept, write_whole
+from spaql.ground.writing import check_file
 
 
 @command
@@ -87,12 +87,7 @@ def export(
         write_package(out, parts)
         print(f"wrote {out}", file=sys.stderr)
         return
-    unwritten = kept(
-        out.parent, lambda folder: write_whole(folder / out.name, lambda target: target.write(text.encode()))
-    )
-    if unwritten is not None:
-        raise unwritten
-    print(f"wrote {out}", file=sys.stderr)
+    write_out(out, text)
 
 
 # -- `spaql prove` -----------------------------------------------------------------------------------------------------

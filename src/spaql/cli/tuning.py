@@ -1,18 +1,17 @@
 """`spaql tune`."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from spaql.cli.app import AsJson, command
+from spaql.cli.app import AsJson, command, write_out
 from spaql.cli.arguments import PROBLEM_HELP, problem_of
 from spaql.cli.plant_options import NOTHING, PlantOptions, with_plant
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import working
-from spaql.ground.writing import check_file, kept, write_whole
+from spaql.ground.writing import check_file
 
 DEMANDS = "What is asked of the loop"
 LOG = "A recorded step response"
@@ -79,12 +78,7 @@ def tune(
         text = export(policy, "json")
     print(json.dumps(policy.tuning.to_dict()) if as_json else policy)
     if out is not None:
-        unwritten = kept(
-            out.parent, lambda folder: write_whole(folder / out.name, lambda file: file.write(text.encode()))
-        )
-        if unwritten is not None:
-            raise unwritten
-        print(f"wrote {out}", file=sys.stderr)
+        write_out(out, text)
 
 
 def _ends(text: str) -> tuple[float, float]:

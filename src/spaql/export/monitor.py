@@ -44,6 +44,9 @@ from spaql.proofs.proof import Proof
 from spaql.trees.edits import constant
 
 MARGIN = 0.05  # of the width of what was seen
+WITHOUT_PLANT: dict[str, Any] = {
+    "plant": None, "env": None, "env_id": None, "known": None, "limits": (), "reference": None, "features": None,
+}  # fmt: skip
 EPISODES = 100  # in which is counted how often a monitor acts
 
 
@@ -207,9 +210,8 @@ def _seen(region: Any, policy: Policy) -> tuple[Array, str]:
 def _in_loop(problem: Problem, signals: Signals, given: Any) -> Array:
     """What the law would have seen in a log of measurements, references and applied actions."""
     f, rows, z = signals.functions, list[Any](), ()
-    bare: dict[str, Any] = {"plant": None, "env": None, "env_id": None, "known": None, "limits": (), "reference": None}
-    bare |= {"state": signals.inputs, "actions": signals.actuator, "signals": None, "features": None}
-    log = read_log(replace(problem, **bare), given, paid=False)
+    alone = replace(problem, **WITHOUT_PLANT, state=signals.inputs, actions=signals.actuator, signals=None)
+    log = read_log(alone, given, paid=False)
     for x, u, after, first, last in zip(log.states, log.actions, log.nexts, log.first, log.last, strict=True):
         z = f.first(*x) if first else z
         rows.append(f.seen(*x, *z))
@@ -268,13 +270,11 @@ def _measured_only(problem: Problem) -> Problem:
     Increments are limits of the change, too.
     """
     signals = problem.signals
-    bare: dict[str, Any] = {"plant": None, "env": None, "env_id": None, "known": None, "limits": (), "reference": None}
-    bare["features"] = None
     if signals is None:
-        return replace(problem, **bare, state=problem.measured)
+        return replace(problem, **WITHOUT_PLANT, state=problem.measured)
     shown = tuple(axis.name for axis in signals.measured)
     plain = replace(signals, memory=(), shown=shown, increments=(), rates=signals.rates or signals.increments)
-    return replace(problem, **bare, state=plain.state, actions=plain.actions, signals=plain)
+    return replace(problem, **WITHOUT_PLANT, state=plain.state, actions=plain.actions, signals=plain)
 
 
 def _constant(problem: Problem, given: Any) -> Policy:

@@ -15,7 +15,7 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,6 +68,11 @@ def trials_of(folder: Path) -> list[RigTrial]:
     except OSError as error:
         raise SpaqlError(f"cannot read {folder / TRIALS}: {error.strerror}") from error
     return [RigTrial(int(name), folder / TRIALS / name) for name in sorted(names, key=int)]
+
+
+def waiting(trials: Sequence[RigTrial]) -> list[RigTrial]:
+    """Those of our controllers that have no log yet."""
+    return [trial for trial in trials if trial.expected is not None and trial.result is None]
 
 
 def new_trial(folder: Path, fill: Callable[[Path], object]) -> RigTrial:

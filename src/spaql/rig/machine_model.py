@@ -63,10 +63,14 @@ class RigModel:
     edges: tuple[Limit, ...]  # limits as the model has them
 
 
+def _remembering(described: Description, memory: Sequence[str]) -> Signals:
+    """What is measured, with what is remembered behind it."""
+    return Signals(described.state, described.actions, memory=tuple(memory), dt=described.period)
+
+
 def transitions(described: Description, pieces: Sequence[LogPiece], memory: Sequence[str]) -> Moves:
     """With what is remembered behind what is measured."""
-    signals = Signals(described.state, described.actions, memory=tuple(memory), dt=described.period)
-    f = signals.functions
+    f = _remembering(described, memory).functions
     states: list[Array] = []
     nexts: list[Array] = []
     starts: list[Array] = []
@@ -84,12 +88,6 @@ def transitions(described: Description, pieces: Sequence[LogPiece], memory: Sequ
     return Moves(np.array(states), np.concatenate(actions), np.array(nexts), np.array(starts))
 
 
-def _remembering(described: Description, memory: Sequence[str]) -> Problem:
-    """What is measured and remembered, as a problem."""
-    signals = Signals(described.state, described.actions, memory=tuple(memory), dt=described.period)
-    return replace(described.bare, state=signals.state)
-
-
 def learn_model(described: Description, pieces: Sequence[LogPiece], seed: int) -> RigModel:
     """Of all pieces, which have at least FEWEST steps."""
     with threadpool_limits(1, "blas"):  # small matrices: threads cost more than they save, and may change last bits
@@ -101,7 +99,7 @@ def _learned(described: Description, pieces: Sequence[LogPiece], seed: int) -> R
     seen = transitions(described, pieces, ())
     remembered = _advised(described, seen)
     memory = [item.name for item in remembered]
-    problem = _remembering(described, memory)
+    problem = replace(described.bare, state=_remembering(described, memory).state)
     seen = transitions(described, pieces, memory) if memory else seen
     at_work("learning a model of the machine")
     data, rng = seen.data, np.random.default_rng(seed)

@@ -81,7 +81,6 @@ class Rig:
         """
         whole("seed", seed, 0, 2**31)
         trials = self.trials
-        waiting = [trial for trial in trials if trial.expected is not None and trial.result is None]
         logs = [(trial, self._checked(trial)) for trial in trials if trial.result is not None]
         proposal = propose(self.described, logs, trials, seed)
         trial = files.new_trial(
@@ -89,7 +88,7 @@ class Rig:
         )
         assert trial.expected is not None
         lines = [f"{trial.name} in {trial.path}", *trial.expected["lines"]]
-        if waiting:
+        if waiting := files.waiting(trials):
             lines.append(f"note: {waiting[-1].name} has no log yet")
         return Said(trial.number, trial.path, tuple(lines))
 
@@ -99,7 +98,7 @@ class Rig:
         `log`: a file (CSV, Parquet, MDF) or a data frame. `trial`: its number; by default the only one without a log.
         0: of another controller, as data only.
         """
-        waiting = [each for each in self.trials if each.expected is not None and each.result is None]
+        waiting = files.waiting(self.trials)
         if trial is None and len(waiting) > 1:
             numbers = ", ".join(str(each.number) for each in waiting)
             raise SpaqlError(f"trials {numbers} have no log: say of which one this is, trial=..., or 0 for other data")

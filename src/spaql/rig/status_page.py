@@ -11,7 +11,7 @@ from spaql.ground.colours import BLUE, GREY, SKY, VERMILION
 from spaql.policy.digits import counted, number
 from spaql.report.shell import render, write_html
 from spaql.rig.description import Description
-from spaql.rig.folder import RigTrial
+from spaql.rig.folder import RigTrial, waiting
 from spaql.rig.log_check import Checked, LogPiece
 
 if TYPE_CHECKING:
@@ -111,9 +111,8 @@ def calibration(trials: Sequence[RigTrial]) -> str:
 
 def help_most(described: Description, trials: Sequence[RigTrial], logs: Mapping[int, Sequence[LogPiece]]) -> str:
     """One sentence that says what to do."""
-    waiting = [trial for trial in trials if trial.expected is not None and trial.result is None]
-    if waiting:
-        return f"Run {waiting[-1].name} and add its log."
+    if without_log := waiting(trials):
+        return f"Run {without_log[-1].name} and add its log."
     if not logs:
         return "Write the first trial (next), run it, and add its log."
     last = [trial for trial in trials if trial.result is not None][-1]
