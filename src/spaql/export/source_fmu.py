@@ -6,14 +6,13 @@ The C of either, fmu.c around it, and a description.
 import hashlib
 from dataclasses import replace
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
 from spaql.export.heading import c_comment, identifiers
 from spaql.export.monitor_parts import CAUSES
-from spaql.gp.model_plant import ModelPlant
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.plants.axes import Axis
@@ -22,6 +21,9 @@ from spaql.plants.statements import dt_of
 from spaql.policy.policy import Policy
 from spaql.policy.words import action_names, action_units, one_line, variable_names, variable_units
 from spaql.version import __version__
+
+if TYPE_CHECKING:
+    from spaql.gp.model_plant import ModelPlant
 
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>'
 KINDS = {2: ("Real", "Boolean", "Integer"), 3: ("Float64", "Boolean", "Int32")}  # types by the version of FMI
@@ -181,7 +183,7 @@ def _description(about: str, face: ProgramInterface, name: str, token: str, majo
 # As scalar_form.py writes a model in Python: inputs in units, one function per variable, held in the box of the data.
 
 
-def model_fmu(problem: Problem, plant: ModelPlant, start: Array, dt: float, name: str, major: int) -> dict[str, str]:
+def model_fmu(problem: Problem, plant: "ModelPlant", start: Array, dt: float, name: str, major: int) -> dict[str, str]:
     """The files of the FMU: actions are its inputs, observed variables its outputs, which begin at `start`."""
     shown = zip(variable_names(problem), variable_units(problem), problem.state, strict=True)
     outputs = tuple(replace(axis, name=word, unit=unit, period=None) for word, unit, axis in shown)
@@ -192,7 +194,7 @@ def model_fmu(problem: Problem, plant: ModelPlant, start: Array, dt: float, name
     return fmu_files(one_line(problem.summary), face, _source(problem, plant, start, name), name, major)
 
 
-def _source(problem: Problem, plant: ModelPlant, start: Array, name: str) -> str:
+def _source(problem: Problem, plant: "ModelPlant", start: Array, name: str) -> str:
     d, axes, numbers = plant.sizes.d, plant.sizes.axes, plant.numbers
     lines = [*c_comment([f"Learned model: {one_line(problem.summary)}.", "The mean, without noise."]), ""]
     lines += ["#include <math.h>", "", f"typedef struct {{ double x[{d}]; }} {name}_memory;", ""]
@@ -222,7 +224,7 @@ def _table(name: str, values: Array) -> list[str]:
     return [f"    static const double {name}[{len(texts)}] = {{", *(f"        {row}," for row in rows), "    };"]
 
 
-def _value(plant: ModelPlant, j: int) -> list[str]:
+def _value(plant: "ModelPlant", j: int) -> list[str]:
     """(G2) of gaussian_process.py for the change of one variable."""
     numbers, inputs = plant.numbers, plant.sizes.inputs
     inverse = np.asarray(numbers.inverse[j], float)
@@ -242,7 +244,7 @@ def _value(plant: ModelPlant, j: int) -> list[str]:
     return [*lines, "    return sum;", "}", ""]
 
 
-def _moved(plant: ModelPlant, j: int) -> list[str]:
+def _moved(plant: "ModelPlant", j: int) -> list[str]:
     """A variable after a step: copied, on a circle, or within the box of the data."""
     numbers, d = plant.numbers, plant.sizes.d
     turn, change = int(numbers.turn[j]), f"change{j}(z)"
