@@ -11,7 +11,7 @@ import pytest
 from spaql.analysis.style import axis_label
 from spaql.ground import progress, screens
 from spaql.ground.progress import advance, at_work, display, working
-from spaql.report.episode_data import round_numbers
+from spaql.report.page_parts import round_numbers
 
 
 @pytest.fixture(autouse=True)

@@ -10,9 +10,9 @@ import spaql
 from helpers import linear_plant, wrapped
 from made_explanations import NASTY, cube_policy, data_of, grown, learned, oblique_tree, text_of, written
 from made_pages import Reader
-from spaql.report.episode_data import labels, picked, recorded
 from spaql.report.explanation import MOST_LEAVES
 from spaql.report.explanation_data import arrays_of, best_axes, page_data, variables
+from spaql.report.page_parts import labels, picked, recorded
 from spaql.trees.tree import NODE, Builder, make_tree
 
 
@@ -217,7 +217,7 @@ def test_large_policies_stay_small_pages(tmp_path):
 
 
 def test_long_episodes_are_cut(monkeypatch, pendulum):
-    monkeypatch.setattr("spaql.report.episode_data.MOST_NUMBERS", 1)
+    monkeypatch.setattr("spaql.report.page_parts.MOST_NUMBERS", 1)
     tree = pendulum.tree()
     found = recorded(tree, tree.evaluate(10).returns)
     assert len(found[0]["observations"]) == 51

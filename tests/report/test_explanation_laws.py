@@ -14,7 +14,7 @@ from made_explanations import data_of, now, pixels, settle, text_of, written
 from spaql.export.drawing import colour_of
 from spaql.report.explanation import write_explanation
 from spaql.report.explanation_data import best_axes
-from spaql.report.law_data import signed
+from spaql.report.page_parts import signed
 
 # clipped with a plant, behind an oblique test, with two outputs, with constants; thresholds; ordered; best of scores
 SHOWN = ("P2", "M3", "L1c", "constants", "odd laws", "cartpole", "A2", "ordered", "ordered many", "L2d", "scores")

@@ -6,7 +6,7 @@ import sys
 import warnings
 from typing import Any
 
-from spaql.cli import bench, data, explain, exporting, train, tuning  # noqa: F401  (each adds its commands)
+from spaql.cli import bench, data, explain, exporting, train  # noqa: F401  (each adds its commands)
 from spaql.cli.app import INTERRUPTED, app
 from spaql.ground.errors import SpaqlError
 from spaql.ground.interrupts import signals_of_command

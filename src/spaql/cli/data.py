@@ -1,4 +1,4 @@
-"""`spaql record | coverage | replay`."""
+"""Logs, of a plant or of a rig: `spaql record | coverage | replay | rig`."""
 
 import json
 import sys

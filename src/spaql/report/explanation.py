@@ -19,9 +19,8 @@ from spaql.policy.knowledge import known
 from spaql.policy.policy import Policy
 from spaql.policy.probe_results import Worst
 from spaql.policy.words import number, percent, share_of_time
-from spaql.report.episode_data import frontier, recorded, step_views, worst_view
+from spaql.report import page_parts
 from spaql.report.explanation_data import page_data
-from spaql.report.law_data import law_lines, law_verdict, spoken, swatches
 from spaql.report.shell import embedded, render, write_html
 from spaql.trees.regions import summed
 from spaql.trees.tree import LEAF
@@ -64,7 +63,7 @@ def write_explanation(
     shown = policy.tree() if policy.kind == "table" else policy
     fresh, own, sizes = worth_of(table, policy) if worth is None else worth
     at_work("writing the page")
-    episodes = [] if fresh is None else recorded(shown, fresh.returns, worst)
+    episodes = [] if fresh is None else page_parts.recorded(shown, fresh.returns, worst)
     written = most_used(shown)
     text = render(
         "explanation.html",
@@ -78,12 +77,12 @@ def write_explanation(
         proof=None if policy.proof is None else policy.proof.lines,
         monitor="" if monitor is None else monitor.line,
         key_figures=key_figures(table, shown, fresh, own),
-        frontier=frontier(sizes, shown.n_leaves, own),
+        frontier=page_parts.frontier(sizes, shown.n_leaves, own),
         others=[] if others is None else rows_of(others),
         compared=0 if others is None else others.attrs["episodes"],
         own_name=OWN,
-        responses=step_views(shown),
-        worst=None if worst is None else worst_view(worst),
+        responses=page_parts.step_views(shown),
+        worst=None if worst is None else page_parts.worst_view(worst),
         tree=tree_rows(shown, written),
         rules=rules(shown, written),
         n_leaves=shown.n_leaves,
@@ -127,7 +126,7 @@ def may_differ(policy: Policy) -> bool:
 def verdict(table: Policy, policy: Policy, shown: Policy) -> str:
     """How this form of the controller follows from the learned table."""
     if shown.has_laws:
-        return law_verdict(shown, table if may_differ(policy) else None)
+        return page_parts.law_verdict(shown, table if may_differ(policy) else None)
     leaves = "1 rule" if shown.n_leaves == 1 else f"{shown.n_leaves:,} rules"
     regions = "one region" if table.n_leaves == 1 else f"{table.n_leaves:,} regions"
     if shown.n_leaves == 1:
@@ -241,18 +240,18 @@ def tree_rows(policy: Policy, written: set[int]) -> list[dict[str, Any]]:
             rows.append(row | {"kind": "test", "open": node in unfolded, "leaves": int(count[node])})
             stack += [(-1, "")]
             sides = ((int(high[node]), True), (int(low[node]), False))
-            stack += [(child, spoken(words, words.test(node, above))) for child, above in sides]
+            stack += [(child, page_parts.spoken(words, words.test(node, above))) for child, above in sides]
     return rows
 
 
 def leaf_colours(policy: Policy) -> dict[int, str]:
     """By leaf: what its mark is filled with."""
-    return swatches(policy) if policy.has_laws else action_colours(policy)
+    return page_parts.swatches(policy) if policy.has_laws else action_colours(policy)
 
 
 def applied_lines(policy: Policy, leaf: int) -> list[str]:
     """What a leaf does: its action, or its law."""
-    return law_lines(policy.words, leaf) if policy.has_laws else [policy.words.leaf_action(leaf)]
+    return page_parts.law_lines(policy.words, leaf) if policy.has_laws else [policy.words.leaf_action(leaf)]
 
 
 def unfolded_nodes(policy: Policy, share: Array) -> set[int]:
@@ -284,7 +283,7 @@ def rules(policy: Policy, written: set[int]) -> dict[str, Any]:
             "node": int(leaves[i]),
             "colour": colour[int(leaves[i])],
             "lines": applied_lines(policy, int(leaves[i])),
-            "rule": [spoken(policy.words, part) for part in policy.words.rule(int(leaves[i]))] or ["always"],
+            "rule": [page_parts.spoken(policy.words, part) for part in policy.words.rule(int(leaves[i]))] or ["always"],
             "share": share_of_time(float(share[i])) or "–",
             "q": number(float(facts["q"][i])) if experienced[i] else "–",
             "margin": number(float(facts["margin"][i])) if np.isfinite(facts["margin"][i]) else "–",

@@ -13,7 +13,7 @@ from spaql.plants.problem import Axis, Finite, Problem
 from spaql.policy.policy import Policy
 from spaql.policy.why import unvisited
 from spaql.policy.words import Words, share_of_time
-from spaql.report.law_data import difference, law_weights, laws_of, rule_colours, said_of_laws, spoken
+from spaql.report.page_parts import difference, law_weights, laws_of, rule_colours, said_of_laws, spoken
 from spaql.report.shell import plain
 from spaql.trees.tree import LEAF, Tree
 

@@ -1,4 +1,4 @@
-"""The reward of a rig: a formula in a text, of which nothing but arithmetic is taken."""
+"""Entries of rig.toml: its tables, and the reward, a formula in a text, of which nothing but arithmetic is taken."""
 
 import difflib
 import math

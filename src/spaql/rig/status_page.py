@@ -1,4 +1,4 @@
-"""The page of a rig: what was promised and measured, where the data lie, every law, what would help most."""
+"""What came of trials, beside what was promised: in lines, and as the page of a rig."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
