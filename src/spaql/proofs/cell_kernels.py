@@ -43,7 +43,7 @@ class Journey(NamedTuple):
 
 
 class Trail(NamedTuple):
-    """Memory: sets that are not done, and where the others came to lie."""
+    """Memory `t`: sets that are not done, and where the others came to lie."""
 
     sets: Sets
     age: Array

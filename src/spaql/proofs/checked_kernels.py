@@ -98,7 +98,7 @@ class Equation(NamedTuple):
 
 
 class FlowRoom(NamedTuple):
-    """Memory for so many sets."""
+    """Memory `w` for so many sets."""
 
     numbers: Array  # (3, lines, PARTS * sets)
     slopes: Array  # (2, lines, inputs, PARTS * sets); beyond those of a program zero

@@ -50,7 +50,7 @@ class Following(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """Sets that are not done, with their ages and returns so far."""
+    """Memory `st`: sets that are not done, with their ages and returns so far."""
 
     sets: Sets
     age: Array

@@ -30,7 +30,7 @@ IMPOSSIBLE, POSSIBLE, CERTAIN = 0, 1, 2  # whether the conditions of a path hold
 
 
 class Registers(NamedTuple):
-    """Memory of the machine, a row per value of the program."""
+    """Memory `r` of the machine, a row per value of the program."""
 
     low: Array
     high: Array

@@ -17,6 +17,8 @@ knows of walls and of limits of speed. Where slopes are not known (a jump), B al
 Where a test, a threshold or a condition of the plant can go both ways, the set is taken twice, each
 time with the bounds of xi that its side allows: of a . xi >= b follows a_k xi_k >= b - sum of
 |a_j|, j not k.
+
+Everywhere `d` is the number of state variables (with those that are held), `m` that of actions.
 """
 
 import math
@@ -51,7 +53,7 @@ class Sets(NamedTuple):
 
 
 class SetWork(NamedTuple):
-    """Memory for one thread. `after`: what a step makes of a set."""
+    """Memory for one thread, `w` in what follows. `after`: what a step makes of a set."""
 
     r: Registers
     out: Result
