@@ -1,6 +1,6 @@
 """The checker's theorem of the linear loop: see linear_loop.py for the statement, with which this file shares no code.
 
-In its letters: z the centre, g the lines and u their actions there, A the matrix, b its columns, H_p the spread of them.
+In its letters: z the centre, g the lines and u their actions there, A the matrix, b its columns, H_p their spread.
 """
 
 import math
