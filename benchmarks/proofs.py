@@ -5,10 +5,9 @@ python benchmarks/proofs.py [problems] [seeds, such as 1000 1001 1002 1003 1004]
 
 import math
 import sys
-import tempfile
-import time
 
 import numpy as np
+from proven import measured, theorem
 
 import spaql
 from spaql.proofs.checked_cells import blocks_of, unpacked
@@ -23,12 +22,6 @@ PROBLEMS = {  # leaves, samples, whether laws that are easier to prove are prefe
     "mountain-car": (2, 20_000_000, False, {"arrives": {}}),
     "mountain-car-continuous": (2, 40_000_000, True, {"arrives": {}}),
 }  # fmt: skip
-
-
-def measured(call):
-    begin = time.process_time()
-    result = call()
-    return result, time.process_time() - begin
 
 
 def returns_of(policy, states):
@@ -62,15 +55,10 @@ def rows(name, seed):
     _, learning = measured(lambda: agent.learn(samples=samples))
     policy = agent.policy()
     for title, options in asked.items():
-        proof, proving = measured(lambda options=options: policy.prove(**options))
-        checking = math.nan
-        if proof.evidence:
-            with tempfile.NamedTemporaryFile(suffix=".json") as file:
-                proof.save(file.name)
-                _, checking = measured(lambda file=file: spaql.check_proof(file.name, policy))
+        proof, proving, checking, refused = theorem(policy, options)
         bound = f"{max(abs(x) for x in proof.bound['angle']):.3f}" if "angle" in proof.bound else ""
         most, found = worst_found(policy, proof) if proof.return_shares else (math.nan, math.nan)
-        yield f"| {name} | {seed} | {title} | {100 * proof.share:.2f} % | {bound} | {proof.within} | {proof.worst_return:.4g} | {proof.best_return:.4g} | {most:.4g} | {found:.4g} | {learning:.1f} | {proving:.1f} | {checking:.1f} |"
+        yield f"| {name} | {seed} | {title} | {100 * proof.share:.2f} % | {bound} | {proof.within} | {proof.worst_return:.4g} | {proof.best_return:.4g} | {most:.4g} | {found:.4g} | {learning:.1f} | {proving:.1f} | {checking:.1f} {refused}|"
 
 
 def main():

@@ -1,4 +1,4 @@
-"""What the benchmarks of differential equations share: laws are learned, then proven, then checked, and told in a row each."""
+"""What the benchmarks of proofs share: laws are learned, then proven, then checked, and told in a row each."""
 
 import math
 import sys
@@ -14,22 +14,28 @@ def measured(call):
     return result, time.process_time() - begin
 
 
-def row(name, seed, problem, leaves, samples, asked):
-    agent = spaql.Laws(problem, max_leaves=leaves, seed=seed)
-    _, learning = measured(lambda: agent.learn(samples=samples))
-    policy = agent.policy()
+def theorem(policy, asked):
+    """(proof, CPU seconds of proving it, of checking it, why it was refused)"""
     proof, proving = measured(lambda: policy.prove(**asked))
-    checked, checking = "", math.nan
+    refused, checking = "", math.nan
     if proof.evidence:
         with tempfile.NamedTemporaryFile(suffix=".json") as file:
             proof.save(file.name)
             try:
                 _, checking = measured(lambda: spaql.check_proof(file.name, policy))
             except spaql.SpaqlError as error:
-                checked = str(error).split("refused: ")[-1]
+                refused = str(error).split("refused: ")[-1]
+    return proof, proving, checking, refused
+
+
+def row(name, seed, problem, leaves, samples, asked):
+    agent = spaql.Laws(problem, max_leaves=leaves, seed=seed)
+    _, learning = measured(lambda: agent.learn(samples=samples))
+    policy = agent.policy()
+    proof, proving, checking, refused = theorem(policy, asked)
     if "-v" in sys.argv:
         print(policy.to_text(), proof, sep="\n")
-    return f"| {name} | {seed} | {100 * proof.share:.2f} % | {proof.volume:.5g} | {learning:.1f} | {proving:.1f} | {checking:.1f} {checked}|"
+    return f"| {name} | {seed} | {100 * proof.share:.2f} % | {proof.volume:.5g} | {learning:.1f} | {proving:.1f} | {checking:.1f} {refused}|"
 
 
 def main(problems):
