@@ -16,7 +16,6 @@ from spaql.ground.writing import make_folder, write_whole
 from spaql.learners import registry
 from spaql.report.shell import embedded, inlined, render, write_html
 from spaql_studies import facts
-from spaql_studies.facts import curve_data
 from spaql_studies.figures import Figure, draw_figures, prepare
 from spaql_studies.load import load_results
 from spaql_studies.parts import studies
@@ -95,7 +94,7 @@ def write_page(results: Results, tables: Tables, figures: list[Figure], path: Pa
 
     Links to single files lead to the folders beside the page.
     """
-    curves, shown = curve_data(results), facts.studies_of(results)
+    curves, shown = facts.curve_data(results), facts.studies_of(results)
     text = render(
         "page.html",
         "spaql_studies",
