@@ -6,15 +6,7 @@ from spaql.export.c_law import EXACT_SUMS, PRECISIONS, includes, language_of, la
 from spaql.export.c_loop import helper_lines, loop_lines, loop_step, memory_lines, step_body, unless
 from spaql.export.fixed_point import to_fixed_point
 from spaql.export.heading import C_WORDS, c_comment, checked_name, facts
-from spaql.export.monitor_parts import (
-    ASKED,
-    OUTSIDE,
-    UNUSABLE_INPUT,
-    Sides,
-    monitor_facts,
-    sides_of,
-    written,
-)
+from spaql.export.monitor_parts import ASKED, OUTSIDE, UNUSABLE_INPUT, Sides, monitor_facts, sides_of, written
 from spaql.export.programs import Language, Step, indented
 from spaql.export.sizes import with_sizes
 from spaql.ground.checks import choice, flag

@@ -6,13 +6,7 @@ from collections.abc import Callable
 
 from spaql.export import programs
 from spaql.export.c_table import index_text, table_lines
-from spaql.export.heading import (
-    C_WORDS,
-    double,
-    identifiers,
-    single,
-    single_at_least,
-)
+from spaql.export.heading import C_WORDS, double, identifiers, single, single_at_least
 from spaql.ground.checks import choice
 from spaql.ground.errors import SpaqlError
 from spaql.policy.policy import Policy

@@ -4,16 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from spaql.export.heading import ST_WORDS, checked_name, facts, identifiers, labelled
-from spaql.export.monitor_parts import (
-    ASKED,
-    OUTSIDE,
-    UNUSABLE_INPUT,
-    Side,
-    Sides,
-    monitor_facts,
-    sides_of,
-    written,
-)
+from spaql.export.monitor_parts import ASKED, OUTSIDE, UNUSABLE_INPUT, Side, Sides, monitor_facts, sides_of, written
 from spaql.export.programs import indented
 from spaql.export.structured_text import LANGUAGE, arguments, clean, law_block, loop_block, st_literal
 from spaql.policy.policy import Policy

@@ -10,14 +10,7 @@ from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from spaql.export import export, programs
-from spaql.export.heading import (
-    ST_WORDS,
-    choices_text,
-    double,
-    identifiers,
-    labelled,
-    range_text,
-)
+from spaql.export.heading import ST_WORDS, choices_text, double, identifiers, labelled, range_text
 from spaql.export.monitor_parts import OUTSIDE, UNUSABLE_INPUT
 from spaql.ground.checks import FAR
 from spaql.ground.errors import SpaqlError
