@@ -186,7 +186,7 @@ def test_a_second_ctrl_c_in_training_keeps_the_agents_too(monkeypatch, tmp_path)
 
 def test_ctrl_c_in_the_evaluation_of_a_replay_keeps_the_agent(monkeypatch, tmp_path):
     spaql.record(spaql.make("cartpole"), tmp_path / "log.csv", episodes=1)
-    monkeypatch.setattr("spaql.training.trainer.shortcomings", lambda agent, hurry: ())
+    monkeypatch.setattr("spaql.data.record.shortcomings", lambda agent, hurry: ())
     monkeypatch.setattr(spaql.SPAQL, "evaluate", interrupt)
     code, told, complaint = run("replay", "cartpole", "spaql", tmp_path / "log.csv", "--out", tmp_path / "out")
     assert (code, complaint) == (130, "interrupted: the agent was not evaluated, but it is kept\n")
