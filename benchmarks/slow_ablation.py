@@ -1,10 +1,10 @@
 """What each rule of Laws is worth in slow simulators: one rule taken away at a time.
 
-    python benchmarks/slow_ablation.py                   # twelve plants, 20,000 samples, seeds 1000 ... 1003: minutes
+    python benchmarks/slow_ablation.py                   # eleven plants, 20,000 samples, seeds 1000 and 1001: minutes
 
 Plants: those of slow_grid.py, fresh_plants.py and fresh_plants2.py, as environments that nothing is known of. A
 difference is that of the mean return over 100 fresh episodes, in percent of what Laws as it is gains over the best
-constant action; its error is one standard error over all agents.
+constant action.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def problems():
     for name, plant in slow_grid.PLANTS.items():
         yield name, spaql.from_gym(plant(), horizon=slow_grid.HORIZON)
     for name, plant in (fresh_plants.PLANTS | fresh_plants2.PLANTS).items():
-        if name != "dock":  # no law finds its goal with so few samples
+        if name not in ("dock", "tanks"):  # a constant action is about as good as what is found with so few samples
             yield name, spaql.from_gym(Foreign(plant()), horizon=plant().horizon)
 
 
@@ -79,7 +79,7 @@ def earned(problem, seed, rule=None):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--seeds", type=int, default=2)
     seeds = range(FIRST_SEED, FIRST_SEED + parser.parse_args().seeds)
     warnings.simplefilter("ignore")
     changes = {rule: [] for rule in RULES}
@@ -88,10 +88,10 @@ def main():
         gain = np.mean([mean - floor for mean, floor in whole])
         for rule, lost in changes.items():
             own = [100 * (earned(problem, seed, rule)[0] - mean) / gain for seed, (mean, _) in zip(seeds, whole, strict=True)]
-            lost.extend(own)
-            print(f"{name}, without {rule}: {np.mean(own):+.1f} %", flush=True)
+            lost.append(np.mean(own))
+            print(f"{name}, without {rule}: {lost[-1]:+.1f} %", flush=True)
     for rule, lost in changes.items():
-        print(f"without {rule}: {np.mean(lost):+.1f} ± {np.std(lost) / np.sqrt(len(lost)):.1f} %")
+        print(f"without {rule}: {np.mean(lost):+.1f} %, worst plant {min(lost):+.1f} %")
 
 
 if __name__ == "__main__":
