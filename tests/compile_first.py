@@ -61,17 +61,23 @@ def laws():
 
 def proofs():
     balancing = spaql.law(spaql.make("cartpole-500"), {"angle": 16.0, "angular velocity": 4.0, "velocity": 2.0, "position": 1.0})
-    balancing.prove(seconds=1, steps=math.inf)
-    spaql.law(spaql.make("mountain-car"), {"velocity": 1000.0}, offset=2.0).prove(seconds=1)
+    pushing = spaql.law(spaql.make("mountain-car"), {"velocity": 1000.0}, offset=2.0)
     torque = spaql.Continuous((-1.0,), (1.0,), ("torque",))
     swing = spaql.from_ode(
         lambda angle, rate, torque: (rate, torque - angle), start={"angle": 0.1, "rate": 0.0}, actions=torque, dt=0.1, horizon=2,
         reward=lambda angle, rate, torque: -angle,
     )
     slowing = spaql.law(swing, {"rate": -1.0})
-    slowing.prove(at={0.2: {"angle": (-1.0, 1.0)}}, seconds=1)
-    slowing.prove(reach={"angle": (-1.0, 1.0)}, seconds=1)
-    slider().prove(reach={"x": (-0.4, 0.4)}, seconds=1)
+    asked = (
+        (balancing, {"steps": math.inf}), (pushing, {}), (slowing, {"at": {0.2: {"angle": (-1.0, 1.0)}}}),
+        (slowing, {"reach": {"angle": (-1.0, 1.0)}}), (slider(), {"reach": {"x": (-0.4, 0.4)}}),
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        for policy, question in asked:
+            proof = policy.prove(seconds=1, **question)
+            if proof.evidence:
+                proof.save(f"{folder}/proof.json")
+                spaql.check_proof(f"{folder}/proof.json", policy)
 
 
 # Functions that several kernels share are compiled once per process: together stands what shares most.
