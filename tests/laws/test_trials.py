@@ -51,6 +51,18 @@ def test_a_population_has_the_returns_and_the_steps_that_each_of_its_trees_has_a
     assert together.samples == alone.samples
 
 
+def test_trees_of_different_kinds_and_sizes_have_the_returns_that_each_has_alone():
+    """Partitions of three actions are fitted with laws of every kind, and screened together in a learned model."""
+    names = [policy.problem.name for policy in KINDS.values()]
+    name = max(set(names), key=names.count)
+    trees = [policy.rules for policy in KINDS.values() if policy.problem.name == name]
+    assert len({tree.laws.kind for tree in trees}) > 1
+    together, alone = Trials(spaql.make(name)), Trials(spaql.make(name))
+    together.together = True
+    np.testing.assert_array_equal(together.returns_of(trees, SEEDS), [alone.returns(one, SEEDS) for one in trees])
+    assert together.samples == alone.samples
+
+
 def test_a_population_that_a_budget_does_not_allow_ends_where_its_trees_alone_would():
     tree, problem = next(iter(KINDS.values())).rules, shortened(next(iter(KINDS.values())))
     trials = Trials(problem, left=2 * problem.horizon * len(SEEDS))

@@ -46,17 +46,6 @@ class CardTrials(Trials):
     def returns(self, tree: Tree, seeds: Array) -> Array:
         return self.returns_in(tree, 1, seeds)[0] if self.on_card else super().returns(tree, seeds)
 
-    def returns_of(self, trees: Sequence[Tree], seeds: Array) -> Array:
-        """Trees of one size and kind at a time, all together."""
-        if not self.on_card:
-            return super().returns_of(trees, seeds)
-        kinds = [(len(tree.nodes), leaves_of(tree)) for tree in trees]
-        returns = np.empty((len(trees), len(seeds)))
-        for kind in dict.fromkeys(kinds):
-            alike = [i for i, other in enumerate(kinds) if other == kind]
-            returns[alike] = self.returns_in(one_behind_the_other([trees[i] for i in alike]), len(alike), seeds)
-        return returns
-
     def returns_in(self, forest: Tree, trees: int, seeds: Array) -> Array:
         """(trees, seeds): `returns` of trees one behind the other, with as many nodes each."""
         self.check(trees * len(seeds) * self.problem.horizon)

@@ -26,7 +26,7 @@ from spaql.plants.problem import Problem
 from spaql.training.closed_loop import STRETCH, tree_steps
 from spaql.training.lanes import OK, Episodes, Lanes, bad_reward, bad_state, new_lanes, stage_of
 from spaql.training.tree_rollouts import forest_of, run_forest, run_tree
-from spaql.trees.tree import Tree, one_behind_the_other
+from spaql.trees.tree import Tree, of_one_kind, one_behind_the_other
 
 PER_WORKER = 8  # episodes between two checks for Ctrl-C in an environment, for each of its worker processes
 MOST_WATCHED = 160_000  # states that are looked at at once
@@ -149,18 +149,20 @@ class Trials:
         """The return of each episode; very low where the plant leaves all numbers."""
         horizon = self.problem.horizon
         if self.slow:
-            rollouts = self.roll_out([Job(tree, seed, horizon) for seed in seeds.tolist()])
-            return np.array([rollout.total for rollout in rollouts])
+            return np.array([run.total for run in self.roll_out([Job(tree, seed, horizon) for seed in seeds.tolist()])])
         self.check(len(seeds) * horizon)
         returns = np.zeros(len(seeds))
         self.count(self._run(tree, seeds, horizon, returns, self.uncounted, self.unseen))
         return finite(returns)
 
     def returns_of(self, trees: Sequence[Tree], seeds: Array) -> Array:
-        """(trees, seeds): `returns` of trees that differ in their numbers only."""
-        if not self.together or len(seeds) >= LANES:
+        """(trees, seeds): `returns` of trees; those of one size and kind of laws run together."""
+        if not self.on_card and (not self.together or len(seeds) >= LANES):
             return np.array([self.returns(tree, seeds) for tree in trees])
-        return self.returns_in(one_behind_the_other(trees), len(trees), seeds)
+        returns = np.empty((len(trees), len(seeds)))
+        for alike in of_one_kind(trees):
+            returns[alike] = self.returns_in(one_behind_the_other([trees[i] for i in alike]), len(alike), seeds)
+        return returns
 
     def returns_in(self, forest: Tree, trees: int, seeds: Array) -> Array:
         """The same of trees one behind the other, with as many nodes each."""

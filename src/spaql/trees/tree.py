@@ -171,6 +171,12 @@ def carried(tree: Tree, first: Way, beyond: Callable[[Way, int, bool], Way]) -> 
                 ways[int(tree.nodes[side][node])] = beyond(way, node, side == "high")
 
 
+def of_one_kind(trees: Sequence[Tree]) -> list[list[int]]:
+    """Which of the trees, by their place, can stand in one forest: they have one size and one kind of laws."""
+    kinds = [(len(tree.nodes), tree.laws and tree.laws.kind) for tree in trees]
+    return [[i for i, other in enumerate(kinds) if other == kind] for kind in dict.fromkeys(kinds)]
+
+
 def one_behind_the_other(trees: Sequence[Tree]) -> Tree:
     """Trees with as many nodes each, and laws of one kind, in the arrays of one; children as in each tree alone."""
     laws = [tree.laws for tree in trees if tree.laws is not None]
