@@ -13,7 +13,7 @@ from dataclasses import replace
 from statistics import fmean
 
 import spaql
-from spaql.policy.knowledge import NOTHING
+from spaql.policy.knowledge import Knowledge
 
 FRESH = 1000
 LEAVES = 4
@@ -37,7 +37,7 @@ def measured(problem, samples, where, seeds):
         table, options = agent.policy(), {}
         tables.append(table.evaluate(FRESH, seed=seed).mean)
         if where == "plant":
-            table, options = replace(table, knowledge=NOTHING), {"budget": ON_PLANT}
+            table, options = replace(table, knowledge=Knowledge()), {"budget": ON_PLANT}
         for laws in (False, True):
             begin = time.process_time()
             with warnings.catch_warnings():

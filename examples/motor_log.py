@@ -32,7 +32,7 @@ def main() -> None:
     problem = spaql.loop(model, memory=MEMORY, observe=SEEN, limits=limits, name="motor from its log", **AROUND)
     print(problem)
     agent = spaql.Laws(problem, max_leaves=1, seed=0)
-    agent.learn(samples=1_000_000)  # of the model: none of the motor
+    agent.learn(samples=20_000_000)  # of the model: none of the motor
     print(agent.policy().to_text(share=False).splitlines()[-1])
 
     law = spaql.Policy(real, agent.tree, "law tree", "from a log")  # the same law, on the motor

@@ -134,7 +134,7 @@ _CARDS = (
     ),
     Card(
         "Atlas",
-        "model-based: learns a model from few samples, plans in it, and applies a table",
+        "model-based: learns a model from a few hundred samples, and finds a few affine laws in it",
         Style("#B07300", SOLID, "P", "18 2"),
         "spaql.learners.atlas.learner:Atlas",
         loop="spaql.laws.atlas_trials:loop_of",
