@@ -12,6 +12,7 @@ from made_pages import Reader
 from spaql.rig import next_trial, promise
 from spaql.rig.description import EXAMPLE, description_of
 from spaql.rig.log_check import LogPiece
+from spaql.rig.machine_model import quiet
 from spaql.rig.status_page import help_most
 
 
@@ -172,3 +173,45 @@ def drive(rig, law, seed):
         actions.append(action)
         machine.apply(action)
     return rig.described.paid(np.array([*rows, machine.measure()]), r, np.array(actions)).sum()
+
+
+def measured_with_noise(deviation, turn=None):
+    """A weight on a spring, pushed at random: what it does, and what a sensor says of it."""
+    rng, x, v, u, pieces, places = np.random.default_rng(0), 0.0, 0.0, 0.0, [], []
+    for _ in range(4):
+        place, acts = [x], []
+        for t in range(100):
+            u = rng.uniform(-6.0, 6.0) if t % 5 == 0 else u
+            v += 0.02 * (0.5 * u - 4.0 * x - 0.8 * v)
+            x += 0.02 * v
+            place.append(x)
+            acts.append([u])
+        y = np.array(place)[:, None] + deviation * rng.standard_normal((101, 1))
+        pieces.append(LogPiece(y if turn is None else (y + turn / 2) % turn - turn / 2, np.array(acts), np.zeros((100, 1)), 0))
+        places.append(np.array(place)[:, None])
+    return pieces, np.concatenate(places)
+
+
+def test_the_noise_of_sensors_is_taken_out_of_logs():
+    pieces, places = measured_with_noise(0.01)
+    calm, noise, depth = quiet(description_of(EXAMPLE), pieces)
+    assert noise == pytest.approx([0.01], rel=0.15)
+    assert (np.concatenate([piece.y for piece in calm]) - places).std() < 0.005
+    assert depth in [(1, 0), (2, 0)]  # its speed is the change of its place; nothing that was applied before acts later
+
+
+def test_what_has_no_noise_stays_as_it_is():
+    pieces, places = measured_with_noise(0.0)
+    calm, noise, _ = quiet(description_of(EXAMPLE), pieces)
+    assert noise < 1e-4
+    assert np.abs(np.concatenate([piece.y for piece in calm]) - places).max() < 1e-4
+
+
+def test_an_angle_without_noise_goes_on_at_the_other_end():
+    text = EXAMPLE.replace("range = [-1.0, 1.0]     # of the sensor", "range = [-0.25, 0.25]\nturn = true").replace("limit = [-0.8, 0.8]", "").replace("[-0.5, 0.5]", "[-0.2, 0.2]")
+    pieces, places = measured_with_noise(0.002, turn=0.5)
+    assert np.abs(places).max() > 0.3  # it turns
+    calm, _, _ = quiet(description_of(text), pieces)
+    off = np.concatenate([piece.y for piece in calm]) - places
+    assert np.abs(off - 0.5 * np.round(off / 0.5)).max() < 0.006
+    assert all(np.abs(piece.y).max() <= 0.25 for piece in calm)

@@ -16,7 +16,7 @@ from spaql.rig.description import Description
 from spaql.rig.machine_model import RigModel
 from spaql.trees.laws import CLIP
 
-SAMPLES = 1_500_000  # steps of the model in a search
+SAMPLES = 12_000_000  # steps of the model in a search: with a tenth of them laws of six gains are not found
 EPISODES = 2000  # that tell what to expect
 WATCHED = 10  # that tell how far it goes
 TOWARDS = (0.75, 0.5, 0.25)  # of the way from the fallback to a law
