@@ -5,7 +5,7 @@ import pytest
 
 from spaql.gp.hidden import hidden_in
 from spaql.gp.model import learn_model, numbers_of
-from spaql.gp.transitions import Data, shifts_of
+from spaql.gp.transitions import Data, shifts_of, without_begins
 
 LOW, HIGH = np.array([-1.0]), np.array([1.0])
 
@@ -79,6 +79,36 @@ def test_what_is_remembered_follows_exactly():
     for j in (1, 2):
         assert numbers.weights[j].size == 0
         assert numbers.noise[j] == numbers.blur[j] == 0.0
+
+
+def remembering(data, length=30):
+    """What was seen and applied before, too; at the beginning of an episode as a loop has it, which is made up."""
+    first = np.arange(len(data.states)) % length == 0
+    seen, applied = np.roll(data.states, 1, axis=0), np.roll(data.actions, 1, axis=0)
+    seen[first], applied[first] = data.states[first], 0.0
+    states, nexts = np.column_stack([data.states, seen, applied]), np.column_stack([data.nexts, data.states, data.actions])
+    return Data(states, data.actions, data.rewards, nexts, data.ended), first
+
+
+def test_first_steps_whose_memory_is_made_up_are_not_learned_from():
+    data, first = remembering(episodes(loaded, lambda rng: rng.uniform(-0.1, 0.1)))
+    shifts = shifts_of(data)
+    assert np.array_equal(without_begins(data, shifts).states, data.states[~first])
+    (scales, *_) = learn_model(data, LOW, HIGH, paid=False, ends=False).scales
+    assert np.exp(scales.noise) < 0.01  # with what came before, the load is known
+
+
+def test_a_memory_of_a_memory_begins_a_step_later():
+    data, first = remembering(episodes(plain, lambda rng: None, length=5, count=4), 5)
+    older = np.roll(data.states[:, 1:2], 1, axis=0)
+    deep = data._replace(states=np.column_stack([data.states, older]), nexts=np.column_stack([data.nexts, data.states[:, 1]]))
+    late = np.arange(len(first)) % 5 >= 2
+    assert np.array_equal(without_begins(deep, np.array([-1, 0, 4, 1])).states, deep.states[late])
+
+
+def test_without_memory_every_step_counts():
+    data = episodes(plain, lambda rng: None)
+    assert len(without_begins(data, np.array([-1])).states) == len(data.states)
 
 
 def test_a_switch_that_happens_to_follow_another_is_no_memory():

@@ -17,6 +17,7 @@ from spaql.laws.environments import Environments, Job, roll_out
 from spaql.laws.race import Candidate, no_worse, paired, raced, shown_no_worse
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.walks import Running
+from spaql.policy.policy import Policy
 from spaql.trees.edits import constant
 
 SEEDS = seeds_of(0, 21, 0, 6)
@@ -143,6 +144,14 @@ def test_a_linear_plant_gives_its_regulator():
         gains = law.laws.gains[0, 0]
         assert (gains[:2] < 0.0).all()
         assert (gains[2:] == 0.0).all()
+
+
+def test_a_regulator_knows_the_remembered_action_though_it_is_the_same_in_every_start():
+    remembered = ["past(position, 1)", "past(angle, 1)", "previous(push)"]
+    problem = spaql.loop(spaql.make("cartpole-500"), observe=["position", "angle", *remembered], memory=remembered)
+    laws = local_laws(Trials(problem), 0, np.random.default_rng(0))
+    returns = [Policy(problem, law, "law tree", "").evaluate(100, seed=1).mean for law in laws]
+    assert min(returns) > 490.0  # the plant moves two steps after an action: without the last one a regulator falls
 
 
 def test_of_many_episodes_a_loss_must_be_shown_to_be_small():

@@ -26,16 +26,17 @@ POOR = 0.5  # of the changes of a variable that a model may miss without a warni
 
 def imagined(
     problem: Problem, model: Model, data: Data, starts: Array, rng: np.random.Generator, functions: int = 1,
-    at: Array | None = None, lacking: bool = False,
+    at: Array | None = None, lacking: bool = False, judged: bool = True,
 ) -> Problem:  # fmt: skip
     """The problem with a model in the place of its plant. `at`: inputs in units at which functions
     are drawn.
 
     `lacking`: they are not drawn, but each is learned from the data without one part of it.
+    `judged`: laws are judged there; else a plan is looked for.
     """
     at = np.zeros((0, data.states.shape[1] + data.actions.shape[1])) if at is None else at
     with threadpool_limits(1, "blas"):
-        numbers = numbers_of(model, data, starts, functions, at, rng, lacking)
+        numbers = numbers_of(model, data, starts, functions, at, rng, lacking, judged)
     about = f"{problem.name}, learned from {len(data.states):,} steps"
     axes = tuple(
         axis if axis.slope is not None else _wider(axis, numbers, j)

@@ -1,5 +1,4 @@
-"""A model of transitions: Gaussian processes of the change of every variable, and of the reward
-where it is unknown.
+"""A model of transitions: Gaussian processes of the change of every variable, and of the reward where it is unknown.
 
 Length scales come from a part of the data, weights from all of it, or from all but a fifth.
 Functions drawn from the posterior disagree where there is no data; so that they can, the inducing
@@ -54,6 +53,7 @@ from spaql.gp.transitions import (
     still_of,
     thinned,
     units_of,
+    without_begins,
     without_jumps,
 )
 from spaql.ground.arrays import Array
@@ -103,7 +103,7 @@ def learn_model(
     moves = _moves(units, circles, turns, data)
     model = Model(units, circles, turns, (moves.mean(axis=0), spread_of(moves)), shifts)
     end_model = None if ends or not data.ended.any() else fit_end(units, data, FITTED)
-    data = thinned(without_jumps(data), FITTED)
+    data = thinned(without_begins(without_jumps(data), shifts), FITTED)
     x, changes = inputs_of(units, data.states, data.actions), changes_of(model, data)
     changes[:, shifts >= 0] = 0.0
     scales = tuple(_scales_of(x, y) for y in changes.T)
@@ -159,16 +159,16 @@ def outputs_of(model: Model, data: Data) -> list[Output]:
 
 def numbers_of(
     model: Model, data: Data, starts: Array, functions: int, at: Array, rng: np.random.Generator,
-    lacking: bool = False,
+    lacking: bool = False, judged: bool = True,
 ) -> Numbers:  # fmt: skip
-    """The mean function, and `functions - 1` others that are drawn, with doubt at the inputs `at`
-    (in units).
+    """The mean function, and `functions - 1` others that are drawn, with doubt at the inputs `at` (in units).
 
-    `lacking`: the others are not drawn; each, and its reward, is the mean of what the data without
-    one part of it says, of as many parts, under the scales of all data. Only with others there is
-    noise in the steps: what is looked for in the mean function is a plan, not a judgement.
+    `lacking`: the others are not drawn; each, and its reward, is the mean of what the data without one part of it says,
+    of as many parts, under the scales of all data. `judged`: laws are judged in them, with noise in the steps and
+    without hope for rewards; if not, or in the mean function alone, a plan is looked for.
     """
-    data = without_jumps(data)
+    judged = judged and functions > 1
+    data = without_begins(without_jumps(data), model.shifts)
     parts, chosen = parts_of(data, max(functions - 1, 1), rng) if lacking else None, spread_over(data, WEIGHED)
     data = Data(*(column[chosen] for column in data))
     parts = None if parts is None else parts[chosen]
@@ -195,7 +195,7 @@ def numbers_of(
                 drawn[1 + k] = posterior(x[mine != k], y[mine != k], own, scales, base, still).mean
         elif j < d and not exact:
             drawn[1:] = posterior_samples(fitted, functions - 1, rng)
-        if j < d and functions > 1 and not exact:
+        if j < d and judged and not exact:
             errors = y - features(x, own, scales, False) @ fitted.mean
             sensors = _sensor_share(errors, follows)
             own_noise = math.exp(scales.noise)
@@ -215,7 +215,7 @@ def numbers_of(
         turn[0][pair], turn[1][pair] = (1 + circle.sine, -1), circle.radius
         blur[pair] = blur[circle.cosine] / units.scale[circle.cosine] * circle.radius
     angle = np.zeros(d) if model.reward_model is None else model.reward_model.angle
-    reward = reward_bounds(model.reward_model, data, judged=functions > 1)
+    reward = reward_bounds(model.reward_model, data, judged)
     first, length = (model.turns[0] - units.centre) / units.scale, model.turns[1] / units.scale
     inverse = np.array([output.scales.inverse for output in outputs])
     return Numbers(

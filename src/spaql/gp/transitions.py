@@ -165,6 +165,23 @@ def without_jumps(data: Data) -> Data:
     return Data(*(part[kept] for part in data))
 
 
+def without_begins(data: Data, shifts: Array) -> Data:
+    """The steps whose memory is of their own episode; before its first steps nothing was seen or applied.
+
+    What is remembered there is made up, and contradicts what the plant does: with no past angle but
+    the first one, it would be at rest.
+    """
+    d = len(shifts)
+    steps = np.where(shifts >= 0, 1, 0)
+    for _ in range(d):  # a memory of a memory
+        steps = np.where((shifts >= 0) & (shifts < d), 1 + steps[np.clip(shifts, 0, d - 1)], steps)
+    follows, kept = follows_of(data), np.ones(len(data.states), bool)
+    for k in range(int(steps.max(initial=0))):
+        kept[k:] &= follows[: len(follows) - k]
+        kept[:k] = False
+    return Data(*(part[kept] for part in data)) if kept.any() else data
+
+
 def _in_a_row(data: Data, jumps: Array) -> bool:
     """Whether a variable mostly moves on once it has moved, as the force of a contact does."""
     again = jumps[1:] & jumps[:-1] & follows_of(data)[1:]

@@ -3,9 +3,8 @@ known by then.
 
     the first 40 samples         random actions, each held for a while
     a model, whenever the data has grown by a quarter                                             gp/model.py
-    look-ahead in its mean       as long as the model sees a way to earn more than by doing
-                                 nothing; else the plan of Atlas, which goes where little was
-                                 seen                                                             planner.py
+    look-ahead in a drawn        as long as it sees a way to earn more than by doing nothing;
+    function                     else the plan of Atlas, which goes where little was seen         planner.py
     from 160 samples on          laws from the model, and every second episode by them; from
                                  1,000 on all, or every second one where the plan is ahead of
                                  look-ahead; none as long as neither sees a way                   in_model.py
@@ -21,14 +20,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spaql.cuda.card import opened
-from spaql.gp.learned_problem import imagined, starts_of
+from spaql.gp.learned_problem import imagined, one_function, starts_of
 from spaql.gp.model import Model
 from spaql.gp.transitions import Data
 from spaql.ground.arrays import Array
 from spaql.ground.progress import advance
 from spaql.ground.streams import LAWS_SEARCHED
-from spaql.laws.in_model import MANY_SAMPLES, laws_in, search_cost
+from spaql.laws.in_model import DOUBTED_INPUTS, MANY_SAMPLES, doubted, laws_in, search_cost
 from spaql.laws.judge import best_constant
+from spaql.laws.lessons import Lessons
 from spaql.laws.look_ahead import LookAhead
 from spaql.laws.trials import Trials, seeds_of
 from spaql.learners.atlas.atlas_controller import model_at
@@ -141,11 +141,18 @@ class TrialsLoop(AtlasLoop):
         return ByLaws(tree, room)
 
     def _look(self, n: int) -> None:
-        """Look ahead in the model of `n` samples, if that shows a way to earn something."""
+        """Look ahead in a function drawn from the model of `n` samples, if that shows a way to earn something.
+
+        What the mean function would do everywhere is tried in few places only; a drawn one hopes
+        for something else, and looks whether it is there (Thompson sampling).
+        """
         agent, data = self.agent, self.agent.state.memory.data(n)
         rng, problem = np.random.default_rng([agent.seed, n]), agent.problem_told
         starts = starts_of(problem, data, rng)
-        ahead = LookAhead(imagined(problem, model_at(agent, n), data, starts, rng), agent.seed + n)
+        model, lessons = model_at(agent, n), Lessons(data.states, data.actions)
+        at = doubted(problem, model, lessons, rng, DOUBTED_INPUTS)
+        drawn = one_function(imagined(problem, model, data, starts, rng, 2, at, judged=False), 1)
+        ahead = LookAhead(drawn, agent.seed + n)
         gains = [ahead.gain(start) for start in starts[:LOOKED]]
         self.ahead = ahead if np.median(gains) > NOTABLE * float(data.rewards.std()) * ahead.steps else None
 

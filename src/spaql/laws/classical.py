@@ -8,9 +8,11 @@ import contextlib
 import itertools
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from spaql.gp.transitions import Data, shifts_of, without_begins
 from spaql.ground.arrays import Array
 from spaql.ground.streams import GRID_EPISODES, LAWS_CHOSEN, LAWS_SEARCHED, RECORDED_EPISODES
 from spaql.laws.environments import Job, Rollout
@@ -30,7 +32,8 @@ from spaql.trees.tree import Tree
 #
 # A hundred steps are enough where a plant only has to be held: they are recorded in short episodes with small actions,
 # so that they stay near the target, which is taken to be zero. Variables that are far from zero at the start (cosines)
-# or do not vary (dead sensors) are left out. Everything is measured in standard deviations of the start states.
+# or do not vary (dead sensors) are left out. Everything is measured in standard deviations of the start states; what is
+# the same in every start, as a remembered action, in those of all states.
 
 RECORDED_STEPS = 5  # of an episode
 MIN_RECORDED_STEPS = 100  # of all episodes
@@ -58,7 +61,7 @@ def local_laws(trials: Trials, seed: int, rng: np.random.Generator, least: Array
     except Spent:
         return []
     model = _linear_model(problem, rollouts, least)
-    return [] if model is None else _regulators(problem, *model)
+    return [] if model is None else _regulators(problem, model)
 
 
 def _excitation(problem: Problem, rng: np.random.Generator) -> Array:
@@ -91,17 +94,39 @@ def _relative(problem: Problem, actions: Array) -> Array:
     return 2.0 * number / (len(values) - 1) - 1.0
 
 
-def _linear_model(problem: Problem, rollouts: list[Rollout], least: Array | float) -> tuple[Array, Array, Array] | None:
-    """A, B and 1 / deviation of every variable (0: left out), from recorded steps near the target."""
+def _steps(problem: Problem, rollouts: list[Rollout]) -> tuple[Array, Array, Array]:
+    """States, actions, next states; without the first steps where something is remembered."""
+    states = np.concatenate([rollout.states[:-1] for rollout in rollouts])
+    nexts = np.concatenate([rollout.states[1:] for rollout in rollouts])
+    actions = np.concatenate([rollout.actions for rollout in rollouts])
+    nothing = np.zeros(len(states))
+    data = Data(states, actions, nothing, nexts, nothing.astype(bool))
+    data = without_begins(data, shifts_of(data))
+    return data.states, data.actions, data.nexts
+
+
+class LinearModel(NamedTuple):
+    """next = A z + B u, of deviations z from the target."""
+
+    a: Array
+    b: Array
+    inverse: Array  # 1 / deviation of every variable; 0: left out
+    target: Array  # in deviations
+
+
+def _linear_model(problem: Problem, rollouts: list[Rollout], least: Array | float) -> LinearModel | None:
+    """Of recorded steps near the target."""
     starts = np.array([rollout.states[0] for rollout in rollouts])
     middle, deviation = starts.mean(axis=0), starts.std(axis=0)
+    states, actions, nexts = _steps(problem, rollouts)
+    free = ~varies(deviation, middle)  # the same in every start, as a remembered action is
+    deviation = np.where(free, states.std(axis=0), deviation)
     used = varies(deviation, middle, least) & (np.abs(middle) <= NEAR_DEVIATIONS * deviation)
     if not used.any():
         return None
     inverse = np.where(used, 1.0 / np.where(used, deviation, 1.0), 0.0)
-    z = np.concatenate([rollout.states[:-1] for rollout in rollouts])[:, used] * inverse[used]
-    after = np.concatenate([rollout.states[1:] for rollout in rollouts])[:, used] * inverse[used]
-    u = np.concatenate([_relative(problem, rollout.actions) for rollout in rollouts])
+    z = states[:, used] * inverse[used]
+    after, u = nexts[:, used] * inverse[used], _relative(problem, actions)
     far = np.sqrt((z * z).mean(axis=1))
     weight = 1.0 / (1.0 + (far / NEAR_DEVIATIONS) ** 4)
     columns = np.concatenate([z, u, np.ones((len(z), 1))], axis=1)
@@ -109,25 +134,30 @@ def _linear_model(problem: Problem, rollouts: list[Rollout], least: Array | floa
     inner = weighted.T @ columns
     numbers = np.linalg.solve(inner + RIDGE * np.diag(np.diag(inner) + RIDGE), weighted.T @ after)
     d = z.shape[1]
-    return numbers[:d].T, numbers[d : d + u.shape[1]].T, inverse
+    a, b, target = numbers[:d].T, numbers[d : d + u.shape[1]].T, np.zeros(d)
+    free = free[used]  # at rest where all others are at zero
+    target[free] = np.linalg.lstsq((np.eye(d) - a)[:, free], numbers[-1])[0]
+    return LinearModel(a, b, inverse, target)
 
 
-def _regulators(problem: Problem, a: Array, b: Array, inverse: Array) -> list[Tree]:
+def _regulators(problem: Problem, model: LinearModel) -> list[Tree]:
+    a, b, inverse, target = model
     laws, used, actions = [], inverse > 0.0, problem.actions
     for cost in ACTION_COSTS:
         gain = riccati_gain(a, b, np.eye(len(a)), cost * np.eye(b.shape[1]))
         if gain is None or not gain.any():
             continue
         gains = np.zeros((b.shape[1], len(inverse)))  # in halves of the action's range
-        gains[:, used] = gain * inverse[used]
+        gains[:, used], offset = gain * inverse[used], 0.0 - gain @ target
         if isinstance(actions, Continuous):
             low, high = actions.bounds
-            laws.append(leaf(actions, gains * ((high - low) / 2)[:, None], (low + high) / 2, CLIP))
+            half = (high - low) / 2
+            laws.append(leaf(actions, gains * half[:, None], (low + high) / 2 + offset * half, CLIP))
             continue
         if len(actions.values) > 2:
             half = np.array([(len(actions.values) - 1) / 2])
-            laws.append(leaf(actions, gains * half[:, None], half, ORDERED))
-        laws.append(leaf(actions, gains, np.zeros(1), THRESHOLD))  # gentle gains never leave the middle action
+            laws.append(leaf(actions, gains * half[:, None], half + offset * half, ORDERED))
+        laws.append(leaf(actions, gains, offset, THRESHOLD))  # gentle gains never leave the middle action
     return laws
 
 

@@ -28,9 +28,9 @@ from spaql.ground.progress import at_work
 from spaql.ground.streams import LAWS_SEARCHED
 from spaql.laws.card_trials import trials_on
 from spaql.laws.classical import local_laws
-from spaql.laws.judge import LAWS, WORTH, Judge
+from spaql.laws.judge import LAWS, UNREADABLE, WORTH, Judge, scale_of
 from spaql.laws.lessons import Lessons, distilled, fitted_partitions
-from spaql.laws.planner import planned
+from spaql.laws.planner import MOST_STEPS, planned
 from spaql.laws.search import FINE_STEP, GIVEN_STEP, REGROWN, Round, Search
 from spaql.laws.tidy import Tidying
 from spaql.laws.trials import Spent, Trials, seeds_of
@@ -45,7 +45,7 @@ SEARCHING = "searching for laws in the model"
 SEARCH_KERNELS = 5e9  # of a search after few samples
 LOOK_AHEAD_KERNELS = 2e9  # of its look-ahead, which is faster: it has one function only
 MANY_SAMPLES = 1000  # the cost of a search goes with their root, and laws act alone: look-ahead would take longer
-RACE_SHARE = 0.5  # for the race of trees of laws; a third of the rest for every other part
+MAX_RACES = 3  # of trees, as long as look-ahead, which nobody can read, would be worth more
 TIDY_EFFORT = 0.25
 LASTING_HORIZONS = 3  # laws that miss nothing are tidied in episodes so many times as long
 # where functions are drawn
@@ -114,13 +114,12 @@ class _LawSearch:
             judge.problem, np.concatenate([lesson.states for lesson in lessons]), least
         )
         trees, race = [*self.earlier], REGROWN
-        others = (1.0 - RACE_SHARE) / 3.0  # one law, again, tidying
-        for number, leaves in enumerate([] if self.problem.actions.single else [1, LAWS]):
-            if judge.mean >= self.perfect:
+        part = 1.0 / (LAWS + 3)  # of the budget: per law of a race, for another race, for tidying
+        for number, leaves in enumerate([] if self.problem.actions.single else [1, *[LAWS] * MAX_RACES]):
+            if judge.mean >= (self.perfect if number <= 1 else self.enough(judge.floor)):
                 break
-            share = others if leaves == 1 else RACE_SHARE
-            search = self.search(trials, units, number, race, int(share * steps))
-            self.show(trials, 0.1 + 0.4 * number, 0.4)
+            search = self.search(trials, units, number, race, int(leaves * part * steps))
+            self.show(trials, 0.1 + 0.2 * number, 0.2)
             with contextlib.suppress(Spent):
                 regulators = []
                 if leaves == 1:
@@ -136,7 +135,7 @@ class _LawSearch:
         trees = trees[: REGROWN[0][0]]
         judge, trials, steps = self.doubtful([self.taught(tree) for tree in trees], trees)
         if judge.mean < self.perfect:
-            search = self.search(trials, units, LAWS, race[1:], int(others * steps))
+            search = self.search(trials, units, 1 + MAX_RACES, race[1:], int(part * steps))
             self.show(trials, 0.9, 0.05)
             with contextlib.suppress(Spent):
                 _race(search, [], race[1:], LAWS, trees)
@@ -148,7 +147,7 @@ class _LawSearch:
             # what would fall soon after the end is not good enough
             perfect = judge.mean >= self.perfect
             strict, trials = self.longer(judge) if perfect else (judge, trials)
-            trials.left = int(others * steps)
+            trials.left = int(part * steps)
             self.show(trials, 0.95, 0.05)
             cost = WORTH * strict.scale
             tidying = Tidying(trials, judge.best, cost, self.seed, 0, TIDY_EFFORT, units)
@@ -159,6 +158,13 @@ class _LawSearch:
             if judge.scale == 0.0:  # a model that sees no way to earn anything cannot judge
                 return self.scored(self.table, judge.returns_of(self.table))
         return self.scored(judge.best, judge.returns)
+
+    def enough(self, floor: float) -> float:
+        """The mean with which no other race is needed; look-ahead plans the beginning of long episodes only."""
+        if len(self.plan.returns) == 0 or self.problem.horizon > MOST_STEPS:
+            return -math.inf
+        mean = float(self.plan.returns.mean())
+        return min(self.perfect, mean - UNREADABLE * scale_of(mean, floor, self.most))
 
     def scored(self, tree: Tree, returns: Array) -> ScoredTree:
         """With its mean return in whole episodes."""
