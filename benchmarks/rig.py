@@ -1,6 +1,6 @@
 """Six trials of 100 steps on three machines that nobody has tuned for, through files alone: docs/rig.md has the table.
 
-    python benchmarks/rig.py                                   # seeds 1000 to 1009: some 35 minutes of a core
+    python benchmarks/rig.py                                   # seeds 1000 to 1009: some 30 minutes of a core
     python benchmarks/rig.py --only cart tank arm --first 0 --seeds 3         # those that were looked at, for tuning
     python benchmarks/rig.py --table rows.jsonl                # of --rows rows.jsonl, also of a run that was cut
 

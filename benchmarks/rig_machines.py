@@ -8,8 +8,9 @@ Seen while the method was made, for tuning: cart, tank, arm. Written before the 
     beam    a ball on a beam whose servo lags, with rolling friction; period 0.04 s
     fan     lifts an arm that swings, thrust with the square of its speed, which lags; period 0.05 s
 
-One that leads to a change of the method is no longer fresh: replace it. States are columns, so that many
-can be moved at once; the last state of each is the action that is on its way.
+One that leads to a change of the method is no longer fresh: replace it. The fan, with seeds below 100, led to taking the
+noise of sensors out of logs; its seeds from 1000 on are reported until there is another machine. States are columns, so
+that many can be moved at once; the last state of each is the action that is on its way.
 """
 
 import argparse
