@@ -14,7 +14,9 @@ from gym_envs import Box, Discrete, Later, Line, Still, Wide
 from helpers import linear_plant, wrapped
 from hostile_files import array_bytes, load_bytes, members, mutated_numbers, packed, refusals
 from spaql.laws import in_model
+from spaql.laws.vector import everything, numbers_of
 from spaql.learners.atlas.experience import AHEAD, BEGAN, CURIOUS, FOLLOWED, LED, TERMINATED
+from spaql.trees.edits import constant
 from spaql.trees.tree import decide
 
 pytestmark = pytest.mark.usefixtures("quick_search")
@@ -55,6 +57,14 @@ def test_one_law_balances_the_cart_pole_after_150_samples():
     assert agent.arms == 1
     assert agent.policy().kind == "law tree"
     assert "angle" in agent.policy().to_text()
+
+
+def test_laws_that_cannot_be_tidied_have_three_digits(monkeypatch):
+    monkeypatch.setattr(in_model.Tidying, "run", lambda self: (constant(4, np.zeros(1)), True))
+    tree = learned(spaql.make("cartpole"), 150).policy().rules
+    numbers = numbers_of(tree, everything(tree))
+    assert len(numbers) > 2
+    assert [float(f"{x:.3g}") for x in numbers] == numbers.tolist()
 
 
 def test_the_first_samples_are_random_then_look_ahead_acts():

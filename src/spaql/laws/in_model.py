@@ -34,7 +34,7 @@ from spaql.laws.planner import MOST_STEPS, planned
 from spaql.laws.search import FINE_STEP, GIVEN_STEP, REGROWN, Round, Search
 from spaql.laws.tidy import Tidying
 from spaql.laws.trials import Spent, Trials, seeds_of
-from spaql.laws.vector import Units, everything, measured_units, numbers_of
+from spaql.laws.vector import MAX_DIGITS, Units, everything, measured_units, numbers_of, readable, with_digits
 from spaql.learners.law_files import ScoredTree
 from spaql.plants.problem import Problem, constant_actions
 from spaql.trees.edits import constant
@@ -151,7 +151,8 @@ class _LawSearch:
             self.show(trials, 0.95, 0.05)
             cost = WORTH * strict.scale
             tidying = Tidying(trials, judge.best, cost, self.seed, 0, TIDY_EFFORT, units)
-            strict.offer(tidying.run()[0], 2 * WORTH)
+            if not strict.offer(tidying.run()[0], 2 * WORTH):
+                strict.offer(readable(with_digits(judge.best, MAX_DIGITS), units), 2 * WORTH)
             judge.best, judge.returns = strict.best, judge.returns_of(strict.best)
         if self.table is not None:
             judge.offer_table(self.table)

@@ -61,12 +61,14 @@ class Judge:
     def returns_of(self, tree: Tree) -> Array:
         return self.trials.returns(tree, self.seeds)
 
-    def offer(self, tree: Tree, allowance: float = 0.0) -> None:
+    def offer(self, tree: Tree, allowance: float = 0.0) -> bool:
         """Taken if it is better; `allowance`: even if it is worse by so much of the scale."""
         returns = self.returns_of(tree)
         more = 0.0 if not np.isfinite(self.mean) else WORTH * (tree.n_leaves > self.best.n_leaves)
-        if returns.mean() > self.mean + (more - allowance) * self.scale:
+        taken = bool(returns.mean() > self.mean + (more - allowance) * self.scale)
+        if taken:
             self.best, self.returns = tree, returns
+        return taken
 
     def offer_table(self, table: Tree) -> None:
         """Taken if it is surely better than laws, and worth it."""
