@@ -26,6 +26,7 @@ import numpy as np
 
 import spaql
 from spaql.gp import model, reward, transitions
+from spaql.gp.learned_problem import one_function
 from spaql.laws import atlas_trials, in_model, judge
 from spaql.learners.atlas import state
 from spaql_studies.runs.compute import worst_part
@@ -56,11 +57,14 @@ RULES = {
     "borders of ends drawn": Rule((model,), "border_gap", lambda values, ended: (reward.border(values, ended),) * 2),
     "noise of sensors": Rule((model,), "_sensor_share", lambda errors, follows: 0.0),
     "least noise": Rule((model,), "INEXACT", 0.0),
+    "first steps without memory": Rule((model,), "without_begins", lambda data, shifts: data),
     # samples
     "short episodes": Rule((atlas_trials,), "STINT", 10**9),
     "exploring plan": Rule((atlas_trials,), "NOTABLE", -1e9),
     "trials by laws": Rule((state,), "FIRST_LAWS_SAMPLES", 10**9),
+    "look-ahead in a drawn function": Rule((atlas_trials,), "one_function", lambda problem, _: one_function(problem, 0)),
     # search
+    "more than one race": Rule((in_model,), "MAX_RACES", 1),
     "drawn functions": Rule((in_model,), "POSTERIOR_SAMPLES", 1),
     "look-ahead as teacher": Rule((in_model,), "LOOK_AHEAD_KERNELS", 0),
     "regulators": Rule((in_model,), "local_laws", lambda *_: []),
@@ -69,7 +73,7 @@ RULES = {
     "tidying": Rule((in_model,), "TIDY_EFFORT", 1e-9),
 }
 WHOLE, ALL = "as it is", "all of the first two groups"
-GROUP = list(RULES)[:9]
+GROUP = list(RULES)[:10]
 SAMPLES = dict.fromkeys(fresh_plants.PLANTS, 300) | {"cartpole-swing-up": 320, "cartpole-500": 300, "pendulum": 300}
 
 
