@@ -6,7 +6,6 @@ is another matter: the steps before help a little there, by averaging.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -14,14 +13,10 @@ from threadpoolctl import threadpool_limits
 
 from spaql.gp.gaussian_process import fit_scales, leave_one_out_error
 from spaql.gp.model import FITTED, POINTS, Model, changes_of, outputs_of
-from spaql.gp.model_plant import ModelPlant
 from spaql.gp.transitions import Data, follows_of, inputs_of, jumped, thinned, without_jumps
 from spaql.ground.arrays import Array
-from spaql.plants.compile import function_of, listed
-from spaql.plants.compile import names as letters
 from spaql.plants.loop import signals_around
-from spaql.plants.memory import Item, parsed
-from spaql.plants.plant import Plant, PlantFunction, make_plant
+from spaql.plants.memory import parsed
 from spaql.plants.problem import Problem
 
 SEEN = 2  # steps back, of variables
@@ -153,38 +148,3 @@ def _needed(
         if fewer and _missed(x, rows, y, fewer, d) <= most:
             kept = fewer
     return kept
-
-
-@dataclass(frozen=True)
-class Machine(Plant):
-    """A learned model of which only what is measured is observed; its memory of changes is what they have been."""
-
-    model: ModelPlant = field(kw_only=True, compare=False, repr=False)
-    remembered: tuple[Item, ...] = field(kw_only=True)
-    names: tuple[str, ...] = field(kw_only=True)  # of what is measured
-
-    @property
-    def sensor_noise(self) -> tuple[float, ...]:
-        return self.model.sensor_noise[: self.observation_dim]
-
-    @property
-    def costly(self) -> bool:
-        return True
-
-    def in_functions(self) -> Plant:
-        plant, d = self.model.in_functions(), self.observation_dim
-        s, t = letters("s", plant.state_dim), letters("t", plant.state_dim)
-        more = letters("a", plant.action_dim), letters("c", plant.step_noise)
-        lines = [f"({listed(t)}), reward, terminated = act({listed(s, *more)})"]
-        places = {
-            (item.of, int(item.number)): d + n for n, item in enumerate(self.remembered) if item.kind != "previous"
-        }
-        for (of, steps), j in places.items():
-            k = self.names.index(of)
-            before = f" + s{places[of, steps - 1]}" if (of, steps - 1) in places else ""
-            lines.append(f"t{j} = t{k} - s{k}{before}")
-        lines.append(f"return ({listed(t)}), reward, terminated")
-        step = function_of({"act": plant.step.python}, f"step({listed(s, *more)})", lines)
-        seen = function_of({}, f"observe({listed(s)})", [f"return ({listed(s[:d])})"])
-        functions = PlantFunction("step", step), PlantFunction("observe", seen)
-        return make_plant(plant.reset, *functions, plant.action_dim)

@@ -33,9 +33,11 @@ from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.ground.numba_public import intrinsic
 from spaql.ground.numba_public import types as nb
-from spaql.plants.compile import assembled
+from spaql.plants.compile import assembled, function_of, listed
+from spaql.plants.compile import names as letters
 from spaql.plants.known import KnownOutcome
-from spaql.plants.plant import LANES, SIGNATURE, Batch, Plant, Rows, reset, step
+from spaql.plants.memory import Item
+from spaql.plants.plant import LANES, SIGNATURE, Batch, Plant, PlantFunction, Rows, make_plant, reset, step
 
 _ONE_AT_A_TIME = threading.Lock()
 _DOUBLES, _SINGLES, _WHOLES = (nb.CPointer(kind) for kind in (nb.float64, nb.float32, nb.int64))  # type: ignore[no-untyped-call]
@@ -232,3 +234,39 @@ def _step(sizes: Sizes, rows: Rows, shape: str, known: Mapping[str, Any]) -> lis
 
 def _row(first: int) -> Callable[[int], str]:
     return lambda j: f"T[{(first + j) * LANES} + i]"
+
+
+
+@dataclass(frozen=True)
+class Machine(Plant):
+    """A learned model of which only what is measured is observed; its memory of changes is what they have been."""
+
+    model: ModelPlant = field(kw_only=True, compare=False, repr=False)
+    remembered: tuple[Item, ...] = field(kw_only=True)
+    names: tuple[str, ...] = field(kw_only=True)  # of what is measured
+
+    @property
+    def sensor_noise(self) -> tuple[float, ...]:
+        return self.model.sensor_noise[: self.observation_dim]
+
+    @property
+    def costly(self) -> bool:
+        return True
+
+    def in_functions(self) -> Plant:
+        plant, d = self.model.in_functions(), self.observation_dim
+        s, t = letters("s", plant.state_dim), letters("t", plant.state_dim)
+        more = letters("a", plant.action_dim), letters("c", plant.step_noise)
+        lines = [f"({listed(t)}), reward, terminated = act({listed(s, *more)})"]
+        places = {
+            (item.of, int(item.number)): d + n for n, item in enumerate(self.remembered) if item.kind != "previous"
+        }
+        for (of, steps), j in places.items():
+            k = self.names.index(of)
+            before = f" + s{places[of, steps - 1]}" if (of, steps - 1) in places else ""
+            lines.append(f"t{j} = t{k} - s{k}{before}")
+        lines.append(f"return ({listed(t)}), reward, terminated")
+        step = function_of({"act": plant.step.python}, f"step({listed(s, *more)})", lines)
+        seen = function_of({}, f"observe({listed(s)})", [f"return ({listed(s[:d])})"])
+        functions = PlantFunction("step", step), PlantFunction("observe", seen)
+        return make_plant(plant.reset, *functions, plant.action_dim)

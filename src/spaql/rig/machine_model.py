@@ -13,11 +13,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from spaql.data.learned import doubted_inputs
-from spaql.gp.hidden import Machine, unpredicted
+from spaql.gp.hidden import APPLIED, SEEN, unpredicted
 from spaql.gp.learned_problem import imagined, model_of, range_of
 from spaql.gp.model import EVEN
-from spaql.gp.model_plant import ModelPlant, Numbers, model_plant
-from spaql.gp.transitions import Data
+from spaql.gp.model_plant import Machine, ModelPlant, Numbers, model_plant
+from spaql.gp.transitions import Data, spread_of
 from spaql.ground.arrays import Array
 from spaql.ground.progress import at_work
 from spaql.plants.limits import Limit
@@ -31,7 +31,6 @@ from spaql.rig.log_check import LogPiece
 STARTS = 256
 FUNCTIONS = 6  # that agree with the logs
 BEYOND = 0.75  # of the range of the data, besides a quarter: so far the model goes on
-SEEN, APPLIED = 2, 4  # steps before, at most, that a model remembers of variables and actions
 TOGETHER = 100  # steps that are smoothed together; half of it of several variables
 ROUNDS = 30
 SMOOTH = 0.01  # of the errors: that of the step, and not of the sensor, where the search for both begins
@@ -119,7 +118,7 @@ def quiet(described: Description, pieces: Sequence[LogPiece]) -> tuple[list[LogP
         for k, turn in turns.items():
             y[:, k] = np.unwrap(y[:, k], period=turn)
     every, acts = np.concatenate(measured), np.concatenate([piece.u for piece in pieces])
-    (middle, size), (rest, scale) = _units(every), _units(acts)
+    middle, size, rest, scale = every.mean(axis=0), spread_of(every), acts.mean(axis=0), spread_of(acts)
     places = defaultdict(list)  # by steps: piece and first row
     most = max(TOGETHER // len(low), TOGETHER // 2)
     for k, piece in enumerate(pieces):
@@ -147,10 +146,6 @@ def quiet(described: Description, pieces: Sequence[LogPiece]) -> tuple[list[LogP
             y[:, k] = low[k] + (y[:, k] - low[k]) % turn
     calm = [replace(piece, y=np.clip(y, low, high)) for piece, y in zip(pieces, measured, strict=True)]
     return calm, size * np.sqrt(best.sensor), depth
-
-
-def _units(values: Array) -> tuple[Array, Array]:
-    return values.mean(axis=0), np.where(np.ptp(values, axis=0) > 0.0, values.std(axis=0), 1.0)
 
 
 def _smoothed(parts: Sequence[tuple[Array, Array]], seen: int, applied: int) -> Smoothed:
